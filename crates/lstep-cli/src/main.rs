@@ -1,0 +1,2 @@
+//! The `lstep` command.
+fn main() {}

@@ -1,0 +1,235 @@
+//! What an event is: two nodes that meet at a time, perhaps with features.
+//!
+//! Events have a total order: time first, then the event's number (its place in the file). Every room above relies on it.
+//! Depends on nothing.
+
+mod feature;
+
+pub use feature::Features;
+
+use crate::error::{Error, Result};
+use std::cmp::Ordering;
+
+/// A node's dense number, in order of first appearance in the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The number as an index into a column of nodes.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A moment, in the stream's own unit. Always finite; exact for the integers and floats of the file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Time(f64);
+
+impl Time {
+    /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal times have equal bits.
+    pub fn new(value: f64) -> Option<Time> {
+        value.is_finite().then_some(Time(value + 0.0))
+    }
+
+    /// The number.
+    #[inline]
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
+    /// How long after `earlier` this is.
+    #[inline]
+    pub fn since(self, earlier: Time) -> f64 {
+        self.0 - earlier.0
+    }
+}
+
+impl Eq for Time {}
+
+impl Ord for Time {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Time {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// One interaction. Its features are looked up by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the stream, counted from 0.
+    pub number: u32,
+    /// Who acts.
+    pub source: NodeId,
+    /// With whom.
+    pub destination: NodeId,
+    /// When.
+    pub time: Time,
+}
+
+/// Events in columns, in time order: what a reader makes and a log is built from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Events {
+    sources: Vec<NodeId>,
+    destinations: Vec<NodeId>,
+    times: Vec<Time>,
+    features: Features,
+}
+
+impl Events {
+    /// Most events a stream can hold: an event's number has 32 bits.
+    pub const MOST: u64 = u32::MAX as u64;
+
+    /// Joins columns into events.
+    ///
+    /// Refuses columns of different lengths, times that decrease, and a feature table with another number of rows
+    /// (an absent table has width zero and any number of rows).
+    pub fn new(
+        sources: Vec<NodeId>,
+        destinations: Vec<NodeId>,
+        times: Vec<Time>,
+        features: Features,
+    ) -> Result<Events> {
+        same_length("sources and destinations", sources.len(), destinations.len())?;
+        same_length("sources and times", sources.len(), times.len())?;
+        if features.width() > 0 {
+            same_length("events and feature rows", sources.len(), features.rows())?;
+        }
+        if let Some(place) = times.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(Error::OutOfOrder {
+                event: place as u64 + 1,
+                time: times[place + 1].value(),
+                previous_time: times[place].value(),
+            });
+        }
+        if sources.len() as u64 > Events::MOST {
+            return Err(Error::setting("events", sources.len(), "a stream holds at most 2^32 - 1 events: split it"));
+        }
+        Ok(Events { sources, destinations, times, features })
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// The event with this number.
+    ///
+    /// # Panics
+    /// If there is no such event.
+    #[inline]
+    pub fn at(&self, number: usize) -> Event {
+        Event {
+            number: number as u32,
+            source: self.sources[number],
+            destination: self.destinations[number],
+            time: self.times[number],
+        }
+    }
+
+    /// All events in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Event> + '_ {
+        (0..self.len()).map(|number| self.at(number))
+    }
+
+    /// The column of sources.
+    pub fn sources(&self) -> &[NodeId] {
+        &self.sources
+    }
+
+    /// The column of destinations.
+    pub fn destinations(&self) -> &[NodeId] {
+        &self.destinations
+    }
+
+    /// The column of times, never decreasing.
+    pub fn times(&self) -> &[Time] {
+        &self.times
+    }
+
+    /// The events' features; width zero where there are none.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// One more than the largest node number, zero if there are no events.
+    pub fn node_bound(&self) -> usize {
+        let largest = self.sources.iter().chain(&self.destinations).max();
+        largest.map_or(0, |node| node.index() + 1)
+    }
+
+    /// Appends one event; its time must not be before the last one's.
+    pub fn push(&mut self, source: NodeId, destination: NodeId, time: Time, features: &[f32]) -> Result<Event> {
+        if let Some(&last) = self.times.last()
+            && time < last
+        {
+            return Err(Error::OutOfOrder {
+                event: self.len() as u64,
+                time: time.value(),
+                previous_time: last.value(),
+            });
+        }
+        if self.len() as u64 >= Events::MOST {
+            return Err(Error::setting("events", self.len() + 1, "a stream holds at most 2^32 - 1 events: split it"));
+        }
+        self.features.push(features)?;
+        self.sources.push(source);
+        self.destinations.push(destination);
+        self.times.push(time);
+        Ok(self.at(self.len() - 1))
+    }
+}
+
+fn same_length(what: &'static str, left: usize, right: usize) -> Result<()> {
+    if left == right { Ok(()) } else { Err(Error::LengthMismatch { what, left, right }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(value: f64) -> Time {
+        Time::new(value).expect("a finite time")
+    }
+
+    #[test]
+    fn a_time_is_finite_and_zero_has_one_form() {
+        assert!(Time::new(f64::NAN).is_none());
+        assert!(Time::new(f64::INFINITY).is_none());
+        assert_eq!(time(-0.0).cmp(&time(0.0)), Ordering::Equal);
+    }
+
+    #[test]
+    fn events_out_of_order_are_refused_with_the_place() {
+        let error = Events::new(
+            vec![NodeId(0); 3],
+            vec![NodeId(1); 3],
+            vec![time(1.0), time(18.0), time(17.0)],
+            Features::none(),
+        )
+        .expect_err("17 comes after 18");
+        assert_eq!(error.to_string(), "event 2 is at 17, before event 1 at 18: sort the events by time");
+    }
+
+    #[test]
+    fn an_event_cannot_be_pushed_into_the_past() {
+        let mut events = Events::default();
+        events.push(NodeId(0), NodeId(1), time(5.0), &[]).expect("the first");
+        assert!(events.push(NodeId(0), NodeId(1), time(4.0), &[]).is_err());
+        assert_eq!(events.len(), 1);
+        assert_eq!(events.push(NodeId(2), NodeId(1), time(5.0), &[]).expect("same time").number, 1);
+        assert_eq!(events.node_bound(), 3);
+    }
+}

@@ -1,0 +1,6 @@
+//! Temporal link prediction that cannot see the future.
+
+pub mod error;
+pub mod event;
+
+pub use error::{Error, Result};
