@@ -1,6 +1,8 @@
 //! Temporal link prediction that cannot see the future.
 
+pub mod draw;
 pub mod error;
 pub mod event;
+pub mod graph;
 
 pub use error::{Error, Result};

@@ -27,6 +27,9 @@ impl NodeId {
 pub struct Time(f64);
 
 impl Time {
+    /// The origin of the stream's clock.
+    pub const ZERO: Time = Time(0.0);
+
     /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal times have equal bits.
     pub fn new(value: f64) -> Option<Time> {
         value.is_finite().then_some(Time(value + 0.0))

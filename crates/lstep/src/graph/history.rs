@@ -1,0 +1,157 @@
+//! Each node's own events, oldest first, in one block of memory that can grow: a T-CSR with room to append.
+//!
+//! Built at once, every node's run has just the room it needs. A run that is full moves to the end of the block with twice
+//! the room; when more than half of the block is abandoned, it is packed anew. Appending is therefore amortised O(1), a
+//! history is always one slice, and memory stays within a constant factor of the meetings held.
+
+use crate::event::{Events, NodeId, Time};
+
+/// One event as one of its two nodes saw it. An event of a node with itself is two meetings, as in the field's samplers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meeting {
+    /// When.
+    pub time: Time,
+    /// The event's number.
+    pub event: u32,
+    /// The other node.
+    pub neighbour: NodeId,
+}
+
+/// Where a node's meetings are in the block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    start: usize,
+    length: u32,
+    room: u32,
+}
+
+/// Each node's own meetings in the total order of events.
+#[derive(Debug, Clone, Default)]
+pub struct Histories {
+    runs: Vec<Run>,
+    block: Vec<Meeting>,
+    abandoned: usize,
+}
+
+/// Fills room that no meeting has taken yet; never read.
+const EMPTY: Meeting = Meeting { time: Time::ZERO, event: u32::MAX, neighbour: NodeId(u32::MAX) };
+
+impl Histories {
+    /// The histories of all nodes of a stream. O(events).
+    pub fn build(events: &Events) -> Histories {
+        let mut runs = vec![Run::default(); events.node_bound()];
+        for (&source, &destination) in events.sources().iter().zip(events.destinations()) {
+            runs[source.index()].room += 1;
+            runs[destination.index()].room += 1;
+        }
+        let mut start = 0;
+        for run in &mut runs {
+            run.start = start;
+            start += run.room as usize;
+        }
+        let mut block = vec![EMPTY; start];
+        for event in events.iter() {
+            for (node, neighbour) in [(event.source, event.destination), (event.destination, event.source)] {
+                let run = &mut runs[node.index()];
+                block[run.start + run.length as usize] = Meeting { time: event.time, event: event.number, neighbour };
+                run.length += 1;
+            }
+        }
+        Histories { runs, block, abandoned: 0 }
+    }
+
+    /// A node's meetings, oldest first; empty for a node that has none.
+    #[inline]
+    pub fn of(&self, node: NodeId) -> &[Meeting] {
+        match self.runs.get(node.index()) {
+            Some(run) => &self.block[run.start..run.start + run.length as usize],
+            None => &[],
+        }
+    }
+
+    /// One more than the largest node that has a history.
+    pub fn node_bound(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Appends a meeting, which must come after all that the node has. Amortised O(1).
+    pub fn push(&mut self, node: NodeId, meeting: Meeting) {
+        if node.index() >= self.runs.len() {
+            self.runs.resize(node.index() + 1, Run::default());
+        }
+        let run = self.runs[node.index()];
+        if run.length == run.room {
+            self.enlarge(node);
+        }
+        let run = &mut self.runs[node.index()];
+        self.block[run.start + run.length as usize] = meeting;
+        run.length += 1;
+    }
+
+    /// Moves a full run to the end of the block, with twice the room.
+    fn enlarge(&mut self, node: NodeId) {
+        if self.abandoned > self.block.len() / 2 {
+            self.pack();
+        }
+        let run = self.runs[node.index()];
+        let used = run.start..run.start + run.length as usize;
+        let start = self.block.len();
+        let room = (run.room * 2).max(4);
+        self.block.extend_from_within(used);
+        self.block.resize(start + room as usize, EMPTY);
+        self.abandoned += run.room as usize;
+        self.runs[node.index()] = Run { start, length: run.length, room };
+    }
+
+    /// Writes the runs one after the other again, dropping what was abandoned.
+    fn pack(&mut self) {
+        let mut packed = Vec::with_capacity(self.block.len() - self.abandoned);
+        for run in &mut self.runs {
+            let start = packed.len();
+            packed.extend_from_slice(&self.block[run.start..run.start + run.room as usize]);
+            run.start = start;
+        }
+        self.block = packed;
+        self.abandoned = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Features;
+    use proptest::prelude::*;
+
+    fn stream(pairs: &[(u32, u32)]) -> Events {
+        let sources = pairs.iter().map(|pair| NodeId(pair.0)).collect();
+        let destinations = pairs.iter().map(|pair| NodeId(pair.1)).collect();
+        let times = (0..pairs.len()).map(|n| Time::new(n as f64).expect("finite")).collect();
+        Events::new(sources, destinations, times, Features::none()).expect("in order")
+    }
+
+    proptest! {
+        #[test]
+        fn growing_event_by_event_gives_the_same_histories_as_building_at_once(
+            pairs in prop::collection::vec((0u32..12, 0u32..12), 0..400)
+        ) {
+            let events = stream(&pairs);
+            let built = Histories::build(&events);
+            let mut grown = Histories::default();
+            for event in events.iter() {
+                for (node, neighbour) in [(event.source, event.destination), (event.destination, event.source)] {
+                    grown.push(node, Meeting { time: event.time, event: event.number, neighbour });
+                }
+            }
+            for node in 0..13 {
+                prop_assert_eq!(built.of(NodeId(node)), grown.of(NodeId(node)));
+            }
+            let meetings = 2 * pairs.len();
+            prop_assert!(grown.block.len() <= 8 * meetings + 64, "{} for {meetings}", grown.block.len());
+        }
+    }
+
+    #[test]
+    fn an_event_of_a_node_with_itself_is_two_meetings() {
+        assert_eq!(Histories::build(&stream(&[(3, 3)])).of(NodeId(3)).len(), 2);
+    }
+}

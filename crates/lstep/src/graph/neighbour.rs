@@ -1,0 +1,105 @@
+//! Random samples of a seed's history. The newest meetings, and all within an interval, are slices: see [`Past`].
+//!
+//! A sample depends on the key and the seed asked about, never on what else is asked or by which thread.
+
+use super::history::Meeting;
+use super::past::{Past, Seed};
+use crate::draw::Draw;
+
+/// Draws `count` meetings uniformly, with replacement, and puts them into `sample` oldest first. O(count log count).
+///
+/// `sample` stays empty for a node without a history.
+pub fn sample_uniformly(past: Past<'_>, seed: Seed, count: usize, key: u64, sample: &mut Vec<Meeting>) {
+    sample.clear();
+    let history = past.history(seed);
+    if history.is_empty() {
+        return;
+    }
+    let mut draw = draw_for(seed, key);
+    sample.extend((0..count).map(|_| history[draw.below(history.len() as u64) as usize]));
+    sample.sort_by_key(|meeting| meeting.event);
+}
+
+/// Draws `count` meetings with replacement, each with probability proportional to exp(rate (t_j - t)), and puts them into
+/// `sample` oldest first: the newer, the likelier; a rate of zero is uniform. O(history + count log history).
+pub fn sample_by_recency(past: Past<'_>, seed: Seed, count: usize, rate: f64, key: u64, sample: &mut Vec<Meeting>) {
+    sample.clear();
+    let history = past.history(seed);
+    let Some(newest) = history.last() else {
+        return;
+    };
+    // Shifted by the newest time, so that the largest weight is 1 however long ago that was.
+    let mut sum = 0.0;
+    let sums: Vec<f64> = history
+        .iter()
+        .map(|meeting| {
+            sum += (rate * meeting.time.since(newest.time)).exp();
+            sum
+        })
+        .collect();
+    let mut draw = draw_for(seed, key);
+    sample.extend((0..count).map(|_| {
+        let mark = draw.unit() * sum;
+        history[sums.partition_point(|&below| below <= mark).min(history.len() - 1)]
+    }));
+    sample.sort_by_key(|meeting| meeting.event);
+}
+
+fn draw_for(seed: Seed, key: u64) -> Draw {
+    Draw::new(&[key, u64::from(seed.node.0), seed.time.value().to_bits()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{NodeId, Time};
+    use crate::graph::EventLog;
+
+    fn time(value: f64) -> Time {
+        Time::new(value).expect("finite")
+    }
+
+    /// Node 0 meets 1, 2, 3, 4 at times 0, 1, 2, 3.
+    fn log() -> EventLog {
+        let mut log = EventLog::default();
+        for n in 0..4 {
+            log.push(NodeId(0), NodeId(n + 1), time(f64::from(n)), &[]).expect("in order");
+        }
+        log
+    }
+
+    #[test]
+    fn a_uniform_sample_is_even_and_never_shows_the_present() {
+        let log = log();
+        let (mut sample, mut counts) = (Vec::new(), [0u32; 5]);
+        for key in 0..3_000 {
+            sample_uniformly(log.past(9), Seed { node: NodeId(0), time: time(3.0) }, 2, key, &mut sample);
+            assert!(sample.is_sorted_by_key(|meeting| meeting.event));
+            sample.iter().for_each(|meeting| counts[meeting.neighbour.index()] += 1);
+        }
+        assert_eq!(counts[4], 0);
+        assert!(counts[1..4].iter().all(|&count| (1_850..2_150).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_sample_by_recency_follows_the_exponential() {
+        let log = log();
+        let (mut sample, mut counts) = (Vec::new(), [0f64; 5]);
+        for key in 0..20_000 {
+            let seed = Seed { node: NodeId(0), time: time(10.0) };
+            sample_by_recency(log.past(9), seed, 1, 2f64.ln(), key, &mut sample);
+            counts[sample[0].neighbour.index()] += 1.0 / 20_000.0;
+        }
+        for (neighbour, share) in [(1, 1.0 / 15.0), (2, 2.0 / 15.0), (3, 4.0 / 15.0), (4, 8.0 / 15.0)] {
+            assert!((counts[neighbour] - share).abs() < 0.015, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_without_a_history_gives_an_empty_sample() {
+        let log = log();
+        let mut sample = vec![log.past(9).history(Seed { node: NodeId(0), time: time(9.0) })[0]];
+        sample_uniformly(log.past(9), Seed { node: NodeId(77), time: time(9.0) }, 2, 0, &mut sample);
+        assert!(sample.is_empty());
+    }
+}

@@ -1,0 +1,189 @@
+//! Views of the log that cannot see over a horizon.
+//!
+//! [`Past`] is what a model gets to score with. It answers for a [`Seed`] only, a node at a time, and shows what is both
+//! before the horizon and strictly before that time: there is no call that forgets the time. [`Revealed`] is what a model gets
+//! after a step's events have become known; it shows everything before its horizon, the newest event included.
+
+use super::history::Meeting;
+use super::log::EventLog;
+use crate::event::{Event, NodeId, Time};
+
+/// A node at a time: what a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed {
+    /// Which node.
+    pub node: NodeId,
+    /// At which time; only what is strictly before it counts.
+    pub time: Time,
+}
+
+/// The log before a horizon, asked by seeds.
+#[derive(Debug, Clone, Copy)]
+pub struct Past<'log> {
+    log: &'log EventLog,
+    horizon: u32,
+}
+
+impl<'log> Past<'log> {
+    pub(super) fn new(log: &'log EventLog, horizon: u32) -> Self {
+        Past { log, horizon: horizon.min(log.len() as u32) }
+    }
+
+    /// The number of the first event that this view may not see.
+    pub fn horizon(&self) -> u32 {
+        self.horizon
+    }
+
+    /// All of the node's meetings strictly before the seed's time, oldest first. O(log history).
+    #[inline]
+    pub fn history(&self, seed: Seed) -> &'log [Meeting] {
+        let meetings = self.log.histories().of(seed.node);
+        let visible = |meeting: &Meeting| meeting.event < self.horizon && meeting.time < seed.time;
+        // Questions mostly come at the end of the stream, where nothing has to be searched.
+        if meetings.last().is_none_or(visible) { meetings } else { &meetings[..meetings.partition_point(visible)] }
+    }
+
+    /// The `most` newest meetings strictly before the seed's time, oldest first. O(log history).
+    #[inline]
+    pub fn recent(&self, seed: Seed, most: usize) -> &'log [Meeting] {
+        let history = self.history(seed);
+        &history[history.len().saturating_sub(most)..]
+    }
+
+    /// All meetings in the half-open interval [time - gap, time). O(log history).
+    #[inline]
+    pub fn within(&self, seed: Seed, gap: f64) -> &'log [Meeting] {
+        let history = self.history(seed);
+        let earliest = seed.time.value() - gap;
+        &history[history.partition_point(|meeting| meeting.time.value() < earliest)..]
+    }
+
+    /// The features of the event of a meeting; empty where the stream has none.
+    ///
+    /// # Panics
+    /// If the event is not before the horizon.
+    #[inline]
+    pub fn event_features(&self, event: u32) -> &'log [f32] {
+        assert!(event < self.horizon, "event {event} is not before the horizon {}", self.horizon);
+        self.log.events().features().row(event as usize)
+    }
+
+    /// The event of a meeting, for its direction.
+    ///
+    /// # Panics
+    /// If the event is not before the horizon.
+    #[inline]
+    pub fn event(&self, event: u32) -> Event {
+        assert!(event < self.horizon, "event {event} is not before the horizon {}", self.horizon);
+        self.log.events().at(event as usize)
+    }
+
+    /// A node's features; empty where there are none.
+    #[inline]
+    pub fn node_features(&self, node: NodeId) -> &'log [f32] {
+        let table = self.log.node_features();
+        if node.index() < table.rows() { table.row(node.index()) } else { &[] }
+    }
+}
+
+/// The log before a horizon, asked without a time: for learning from events that everybody knows by now.
+#[derive(Debug, Clone, Copy)]
+pub struct Revealed<'log> {
+    past: Past<'log>,
+}
+
+impl<'log> Revealed<'log> {
+    pub(super) fn new(log: &'log EventLog, horizon: u32) -> Self {
+        Revealed { past: Past::new(log, horizon) }
+    }
+
+    /// The same events, asked by seeds.
+    pub fn past(&self) -> Past<'log> {
+        self.past
+    }
+
+    /// The `most` newest meetings before the horizon, the newest last; those at the newest time are included. O(log history).
+    #[inline]
+    pub fn latest(&self, node: NodeId, most: usize) -> &'log [Meeting] {
+        let meetings = self.past.log.histories().of(node);
+        let known = meetings.partition_point(|meeting| meeting.event < self.past.horizon);
+        &meetings[known.saturating_sub(most)..known]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Events, Features};
+    use proptest::prelude::*;
+
+    fn log_of(rows: &[(u32, u32, u8)]) -> EventLog {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|row| row.2);
+        EventLog::new(
+            Events::new(
+                rows.iter().map(|row| NodeId(row.0)).collect(),
+                rows.iter().map(|row| NodeId(row.1)).collect(),
+                rows.iter().map(|row| time(f64::from(row.2))).collect(),
+                Features::none(),
+            )
+            .expect("sorted"),
+        )
+    }
+
+    fn time(value: f64) -> Time {
+        Time::new(value).expect("finite")
+    }
+
+    /// The definition, read off the columns.
+    fn plain(log: &EventLog, horizon: u32, seed: Seed, from: f64) -> Vec<(u32, NodeId)> {
+        let mut found = Vec::new();
+        for event in log.events().iter() {
+            if event.number < horizon && event.time < seed.time && event.time.value() >= from {
+                if event.source == seed.node {
+                    found.push((event.number, event.destination));
+                }
+                if event.destination == seed.node {
+                    found.push((event.number, event.source));
+                }
+            }
+        }
+        found
+    }
+
+    fn numbers(meetings: &[Meeting]) -> Vec<(u32, NodeId)> {
+        meetings.iter().map(|meeting| (meeting.event, meeting.neighbour)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_past_shows_exactly_what_is_before_its_horizon_and_the_time_asked(
+            rows in prop::collection::vec((0u32..6, 0u32..6, 0u8..9), 1..60),
+            horizon in 0u32..70, node in 0u32..7, at in 0u8..10, most in 0usize..5, gap in 0u8..5,
+        ) {
+            let log = log_of(&rows);
+            let past = log.past(horizon);
+            let seed = Seed { node: NodeId(node), time: time(f64::from(at)) };
+            let all = plain(&log, horizon, seed, f64::NEG_INFINITY);
+            prop_assert_eq!(numbers(past.history(seed)), all.clone());
+            prop_assert_eq!(numbers(past.recent(seed, most)), all[all.len().saturating_sub(most)..].to_vec());
+            let from = f64::from(at) - f64::from(gap);
+            prop_assert_eq!(numbers(past.within(seed, f64::from(gap))), plain(&log, horizon, seed, from));
+        }
+    }
+
+    #[test]
+    fn what_is_revealed_includes_the_newest_time() {
+        let log = log_of(&[(0, 1, 1), (0, 2, 2), (0, 3, 2), (0, 4, 3)]);
+        let newest: Vec<u32> = log.revealed(3).latest(NodeId(0), 2).iter().map(|meeting| meeting.event).collect();
+        assert_eq!(newest, [1, 2]);
+        assert_eq!(log.past(3).recent(Seed { node: NodeId(0), time: time(2.0) }, 2).len(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "not before the horizon")]
+    fn the_features_of_a_later_event_cannot_be_read() {
+        let log = log_of(&[(0, 1, 1), (0, 2, 2)]);
+        let _ = log.past(1).event_features(1);
+    }
+}
