@@ -4,5 +4,6 @@ pub mod draw;
 pub mod error;
 pub mod event;
 pub mod graph;
+pub mod protocol;
 
 pub use error::{Error, Result};

@@ -1,0 +1,164 @@
+//! An exam: steps that are scored and then revealed, and sheets that say what is asked in them.
+//!
+//! One pass over an exam answers all its sheets, so three kinds of negatives cost one pass of the state, not three.
+
+use super::negative::{Negatives, Strategy};
+use super::query::Queries;
+use super::step::Visibility;
+use crate::error::{Error, Result};
+use crate::event::Events;
+use std::ops::Range;
+
+/// A part of the stream that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// For selecting.
+    Validation,
+    /// For the final number.
+    Test,
+}
+
+/// Which events of a part are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Setting {
+    /// All of them.
+    Transductive,
+    /// Those with at least one node that training does not know.
+    Inductive,
+}
+
+/// What is asked in each step of an exam: some of its events, each against negatives.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    /// The part the events are from.
+    pub part: Part,
+    /// Which of its events are asked.
+    pub setting: Setting,
+    /// How the negatives were chosen.
+    pub strategy: Strategy,
+    asked: Vec<u32>,
+    ends: Vec<usize>,
+    negatives: Negatives,
+}
+
+impl Sheet {
+    /// A sheet from the events asked in each step, and their negatives in the same order.
+    pub fn new(
+        part: Part,
+        setting: Setting,
+        strategy: Strategy,
+        steps: impl IntoIterator<Item = Vec<u32>>,
+        negatives: Negatives,
+    ) -> Result<Sheet> {
+        let (mut asked, mut ends) = (Vec::new(), Vec::new());
+        for step in steps {
+            asked.extend(step);
+            ends.push(asked.len());
+        }
+        if negatives.len() != asked.len() {
+            return Err(Error::LengthMismatch {
+                what: "events asked and rows of negatives",
+                left: asked.len(),
+                right: negatives.len(),
+            });
+        }
+        Ok(Sheet { part, setting, strategy, asked, ends, negatives })
+    }
+
+    /// The numbers of the events asked, in order.
+    pub fn asked(&self) -> &[u32] {
+        &self.asked
+    }
+
+    /// The negatives, a row for each event asked.
+    pub fn negatives(&self) -> &Negatives {
+        &self.negatives
+    }
+
+    /// Which of the events asked belong to a step, as places in [`Sheet::asked`].
+    pub fn step(&self, step: usize) -> Range<usize> {
+        let start = if step == 0 { 0 } else { self.ends[step - 1] };
+        start..self.ends[step]
+    }
+
+    /// Adds the questions for some of the events asked. The true destination of each comes first, then its negatives; where
+    /// negatives have sources of their own, each is a row of its own.
+    pub fn ask(&self, events: &Events, places: Range<usize>, ask: &mut Queries) {
+        for place in places {
+            let event = events.at(self.asked[place] as usize);
+            let (sources, destinations) = self.negatives.row(place);
+            match sources {
+                None => {
+                    let candidates = std::iter::once(event.destination).chain(destinations.iter().copied());
+                    ask.push(event.source, event.time, candidates);
+                }
+                Some(sources) => {
+                    ask.push(event.source, event.time, [event.destination]);
+                    for (&source, &destination) in sources.iter().zip(destinations) {
+                        ask.push(source, event.time, [destination]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Steps to be scored and revealed in order, and the sheets to be answered on the way.
+#[derive(Debug, Clone)]
+pub struct Exam {
+    /// What questions may see.
+    pub visibility: Visibility,
+    /// Whether the state stands still within a step even for models that could move with every event: the habit of the
+    /// field's counting models.
+    pub state_by_step: bool,
+    /// What is asked.
+    pub sheets: Vec<Sheet>,
+    order: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl Exam {
+    /// An exam from the events that each step reveals.
+    ///
+    /// Refuses sheets with another number of steps.
+    pub fn new(
+        steps: impl IntoIterator<Item = Vec<u32>>,
+        sheets: Vec<Sheet>,
+        visibility: Visibility,
+        state_by_step: bool,
+    ) -> Result<Exam> {
+        let (mut order, mut ends) = (Vec::new(), Vec::new());
+        for step in steps {
+            order.extend(step);
+            ends.push(order.len());
+        }
+        for sheet in &sheets {
+            if sheet.ends.len() != ends.len() {
+                return Err(Error::LengthMismatch {
+                    what: "steps of the exam and of a sheet",
+                    left: ends.len(),
+                    right: sheet.ends.len(),
+                });
+            }
+        }
+        Ok(Exam { visibility, state_by_step, sheets, order, ends })
+    }
+
+    /// How many steps.
+    pub fn steps(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The numbers of the events that a step reveals, in order.
+    pub fn reveals(&self, step: usize) -> &[u32] {
+        let start = if step == 0 { 0 } else { self.ends[step - 1] };
+        &self.order[start..self.ends[step]]
+    }
+
+    /// How many candidates all sheets ask about.
+    pub fn pairs(&self) -> u64 {
+        self.sheets.iter().map(|sheet| (sheet.asked.len() + sheet.negatives.pairs()) as u64).sum()
+    }
+}

@@ -1,0 +1,251 @@
+//! The chronological split, and who is new after training.
+//!
+//! Boundaries are time quantiles, so events of one time are never on two sides; on coarse clocks the shares can be far from
+//! those asked for, and a part can come out empty, which is an error here and not a metric of nothing.
+
+use crate::draw::Draw;
+use crate::error::{Error, Result};
+use crate::event::{Event, Events, NodeId, Time};
+use std::ops::Range;
+
+/// A set of nodes, looked up in O(1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeSet {
+    member: Vec<bool>,
+    count: usize,
+}
+
+impl NodeSet {
+    /// Adds a node; says whether it is new in the set.
+    pub fn insert(&mut self, node: NodeId) -> bool {
+        if node.index() >= self.member.len() {
+            self.member.resize(node.index() + 1, false);
+        }
+        let fresh = !std::mem::replace(&mut self.member[node.index()], true);
+        self.count += usize::from(fresh);
+        fresh
+    }
+
+    /// Whether the node is in the set.
+    #[inline]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.member.get(node.index()).copied().unwrap_or(false)
+    }
+
+    /// How many nodes.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The nodes in increasing order.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.member.iter().enumerate().filter(|(_, member)| **member).map(|(node, _)| NodeId(node as u32))
+    }
+}
+
+impl FromIterator<NodeId> for NodeSet {
+    fn from_iter<I: IntoIterator<Item = NodeId>>(nodes: I) -> NodeSet {
+        let mut set = NodeSet::default();
+        for node in nodes {
+            set.insert(node);
+        }
+        set
+    }
+}
+
+/// Which events train, which select, which test, and which nodes training does not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Split {
+    /// Events up to the first boundary, those of held-out nodes included.
+    pub train: Range<u32>,
+    /// Events after it, up to the second boundary.
+    pub validation: Range<u32>,
+    /// Events after that.
+    pub test: Range<u32>,
+    /// The last time that belongs to training's side.
+    pub train_until: f64,
+    /// The last time that belongs to validation's side.
+    pub validation_until: f64,
+    held_out: NodeSet,
+    new_nodes: NodeSet,
+}
+
+impl Split {
+    /// Splits at two time quantiles, 0.7 and 0.85 for the field's 70/15/15, without held-out nodes.
+    pub fn chronological(events: &Events, validation_from: f64, test_from: f64) -> Result<Split> {
+        if !(0.0 < validation_from && validation_from < test_from && test_from < 1.0) {
+            return Err(Error::setting(
+                "split",
+                format!("{validation_from}, {test_from}"),
+                "give two increasing shares between 0 and 1, for example 0.7 and 0.85",
+            ));
+        }
+        if events.is_empty() {
+            return Err(empty_part("train", events));
+        }
+        let train_until = quantile(events.times(), validation_from);
+        let validation_until = quantile(events.times(), test_from);
+        let after = |boundary: f64| events.times().partition_point(|time| time.value() <= boundary) as u32;
+        let (first, second, end) = (after(train_until), after(validation_until), events.len() as u32);
+        for (part, range) in [("train", 0..first), ("validation", first..second), ("test", second..end)] {
+            if range.is_empty() {
+                return Err(empty_part(part, events));
+            }
+        }
+        let mut split = Split {
+            train: 0..first,
+            validation: first..second,
+            test: second..end,
+            train_until,
+            validation_until,
+            held_out: NodeSet::default(),
+            new_nodes: NodeSet::default(),
+        };
+        split.hold_out(events, NodeSet::default());
+        Ok(split)
+    }
+
+    /// Holds out `share` of all nodes, drawn by `seed` from those that occur after training: training sees no event of theirs.
+    pub fn hold_out_share(&mut self, events: &Events, share: f64, seed: u64) -> Result<()> {
+        if !(0.0..1.0).contains(&share) {
+            return Err(Error::setting("held-out", share, "give a share of the nodes in [0, 1)"));
+        }
+        let all: NodeSet = endpoints(events, 0..events.len() as u32).collect();
+        let later: NodeSet = endpoints(events, self.validation.start..self.test.end).collect();
+        let mut pool: Vec<NodeId> = later.iter().collect();
+        let count = ((share * all.len() as f64) as usize).min(pool.len());
+        let mut draw = Draw::new(&[seed, 0x4e01]);
+        for place in 0..count {
+            let other = place + draw.below((pool.len() - place) as u64) as usize;
+            pool.swap(place, other);
+        }
+        self.hold_out(events, pool[..count].iter().copied().collect());
+        Ok(())
+    }
+
+    /// Holds out exactly these nodes.
+    pub fn hold_out(&mut self, events: &Events, held_out: NodeSet) {
+        self.held_out = held_out;
+        let trained: NodeSet = self
+            .train
+            .clone()
+            .map(|number| events.at(number as usize))
+            .filter(|event| self.trains(*event))
+            .flat_map(|event| [event.source, event.destination])
+            .collect();
+        let every = endpoints(events, 0..events.len() as u32);
+        self.new_nodes = every.filter(|node| !trained.contains(*node)).collect();
+    }
+
+    /// Whether training may learn from this event: it is on training's side and neither of its nodes is held out.
+    #[inline]
+    pub fn trains(&self, event: Event) -> bool {
+        event.number < self.train.end
+            && !self.held_out.contains(event.source)
+            && !self.held_out.contains(event.destination)
+    }
+
+    /// Whether the event has a node that training does not know.
+    #[inline]
+    pub fn has_new_node(&self, event: Event) -> bool {
+        self.new_nodes.contains(event.source) || self.new_nodes.contains(event.destination)
+    }
+
+    /// The nodes kept out of training on purpose.
+    pub fn held_out(&self) -> &NodeSet {
+        &self.held_out
+    }
+
+    /// All nodes that training does not know, held out or simply later.
+    pub fn new_nodes(&self) -> &NodeSet {
+        &self.new_nodes
+    }
+}
+
+fn endpoints(events: &Events, numbers: Range<u32>) -> impl Iterator<Item = NodeId> + '_ {
+    numbers.flat_map(|number| {
+        let event = events.at(number as usize);
+        [event.source, event.destination]
+    })
+}
+
+fn empty_part(part: &'static str, events: &Events) -> Error {
+    let distinct = 1 + events.times().windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let distinct = if events.is_empty() { 0 } else { distinct };
+    Error::EmptyPart {
+        part,
+        reason: format!("{} events at {distinct} distinct times", events.len()),
+        remedy: "give a longer stream, or other shares with --split".into(),
+    }
+}
+
+/// The quantile of times in order, as numpy computes it by default: position q (n - 1), linear between neighbours, from the
+/// upper neighbour down when the fraction is at least one half.
+///
+/// # Panics
+/// If there are no times.
+pub fn quantile(sorted: &[Time], share: f64) -> f64 {
+    let position = share * (sorted.len() - 1) as f64;
+    let below = position.floor();
+    let fraction = position - below;
+    let low = sorted[below as usize].value();
+    let high = sorted[(below as usize + 1).min(sorted.len() - 1)].value();
+    let step = high - low;
+    if fraction >= 0.5 { high - step * (1.0 - fraction) } else { low + step * fraction }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Features;
+
+    fn times(values: &[f64]) -> Vec<Time> {
+        values.iter().map(|&value| Time::new(value).expect("finite")).collect()
+    }
+
+    fn stream(values: &[f64]) -> Events {
+        let nodes = |shift: u32| (0..values.len() as u32).map(|n| NodeId(n / 2 + shift)).collect();
+        Events::new(nodes(0), nodes(1), times(values), Features::none()).expect("in order")
+    }
+
+    #[test]
+    fn quantiles_are_numpys() {
+        // numpy.quantile([0, 1, 10, 11, 50], [0.7, 0.85, 0.5, 0.1]) = [10.8, 26.6, 10.0, 0.4]
+        let sorted = times(&[0.0, 1.0, 10.0, 11.0, 50.0]);
+        for (share, expected) in [(0.7, 10.8), (0.85, 26.6), (0.5, 10.0), (0.1, 0.4)] {
+            assert!((quantile(&sorted, share) - expected).abs() < 1e-12, "{share}");
+        }
+    }
+
+    #[test]
+    fn events_of_one_time_are_never_on_two_sides() {
+        let split = Split::chronological(&stream(&[0., 1., 1., 1., 2., 2., 3., 3., 3., 4.]), 0.5, 0.8).expect("parts");
+        assert_eq!((split.train, split.validation, split.test), (0..6, 6..9, 9..10));
+    }
+
+    #[test]
+    fn a_part_without_events_is_an_error_that_says_why() {
+        let error = Split::chronological(&stream(&[1.0; 10]), 0.7, 0.85).expect_err("one time only");
+        assert!(error.to_string().contains("10 events at 1 distinct times"), "{error}");
+    }
+
+    #[test]
+    fn training_sees_no_event_of_a_held_out_node() {
+        let events = stream(&(0..200).map(f64::from).collect::<Vec<_>>());
+        let mut split = Split::chronological(&events, 0.7, 0.85).expect("parts");
+        let later = split.new_nodes().len();
+        split.hold_out_share(&events, 0.1, 7).expect("a share");
+        assert_eq!(split.held_out().len(), 10);
+        assert!(split.new_nodes().len() >= later);
+        let trained = events.iter().filter(|event| split.trains(*event));
+        for event in trained {
+            assert!(!split.held_out().contains(event.source) && !split.held_out().contains(event.destination));
+            assert!(!split.has_new_node(event));
+        }
+    }
+}
