@@ -4,6 +4,8 @@ pub mod draw;
 pub mod error;
 pub mod event;
 pub mod graph;
+pub mod live;
+pub mod model;
 pub mod protocol;
 
 pub use error::{Error, Result};

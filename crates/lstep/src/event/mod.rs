@@ -118,6 +118,12 @@ impl Events {
         Ok(Events { sources, destinations, times, features })
     }
 
+    /// No events yet, but room for features of this width.
+    pub fn empty(feature_width: usize) -> Events {
+        let features = Features::new(feature_width, Vec::new()).expect("no values are whole rows of any width");
+        Events { features, ..Events::default() }
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.sources.len()

@@ -70,7 +70,8 @@ impl EventLog {
         &self.histories
     }
 
-    pub(super) fn node_features(&self) -> &Features {
+    /// The nodes' features; width zero where there are none.
+    pub fn node_features(&self) -> &Features {
         &self.node_features
     }
 }

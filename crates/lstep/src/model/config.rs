@@ -1,0 +1,206 @@
+//! From a name and its settings to a model: the one place of the program that knows all models.
+
+use super::{EdgeBank, Facts, Heuristic, Memory, PopTrack, Session, Signal, open};
+use crate::error::{Error, Result};
+use crate::protocol::Strategy;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A model with its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+pub enum ModelConfig {
+    /// Pairs that met meet again.
+    EdgeBank {
+        /// What it remembers.
+        memory: Memory,
+    },
+    /// Popular destinations stay popular.
+    PopTrack {
+        /// What is left of a counter after a step, in (0, 1]. The authors search it for each dataset, from 0.36 to 0.99.
+        decay: f64,
+    },
+    /// Recency and popularity, compared one after the other.
+    Heuristic {
+        /// The signals in the order in which they are compared.
+        signals: Vec<Signal>,
+    },
+}
+
+const SIGNALS: [(&str, Signal); 4] = [
+    ("local-recency", Signal::LocalRecency),
+    ("local-popularity", Signal::LocalPopularity),
+    ("global-recency", Signal::GlobalRecency),
+    ("global-popularity", Signal::GlobalPopularity),
+];
+
+impl ModelConfig {
+    /// Decay of [`ModelConfig::PopTrack`] where none is given.
+    pub const DECAY: f64 = 0.94;
+
+    /// The models that `lstep` shows side by side when none is named.
+    pub fn counting_models() -> Vec<ModelConfig> {
+        let heuristic = |signals: &[Signal]| ModelConfig::Heuristic { signals: signals.to_vec() };
+        let mut models = vec![
+            ModelConfig::EdgeBank { memory: Memory::Unlimited },
+            ModelConfig::EdgeBank { memory: Memory::WindowProportion },
+            ModelConfig::EdgeBank { memory: Memory::WindowRepeat },
+            ModelConfig::EdgeBank { memory: Memory::RepeatThreshold },
+            ModelConfig::EdgeBank { memory: Memory::WindowTgb },
+            ModelConfig::PopTrack { decay: ModelConfig::DECAY },
+        ];
+        models.extend(SIGNALS.iter().map(|(_, signal)| heuristic(&[*signal])));
+        models.push(heuristic(&[Signal::LocalRecency, Signal::GlobalPopularity]));
+        models.push(heuristic(&SIGNALS.map(|(_, signal)| signal)));
+        models
+    }
+
+    /// The model at work, before the first event.
+    pub fn open(&self, facts: &Facts) -> Result<Box<dyn Session>> {
+        Ok(match self {
+            ModelConfig::EdgeBank { memory } => open(EdgeBank { memory: *memory }, facts),
+            ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, facts),
+            ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
+        })
+    }
+}
+
+impl fmt::Display for ModelConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
+            ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
+            ModelConfig::Heuristic { signals } => {
+                let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);
+                f.write_str(&signals.iter().map(|&signal| name(signal)).collect::<Vec<_>>().join("+"))
+            }
+        }
+    }
+}
+
+impl FromStr for ModelConfig {
+    type Err = Error;
+
+    /// Reads `edgebank`, `poptrack`, or signals joined by `+`, with default settings.
+    fn from_str(text: &str) -> Result<ModelConfig> {
+        match text {
+            "edgebank" => Ok(ModelConfig::EdgeBank { memory: Memory::Unlimited }),
+            "poptrack" => Ok(ModelConfig::PopTrack { decay: ModelConfig::DECAY }),
+            "heuristics" => Ok(ModelConfig::Heuristic { signals: SIGNALS.map(|(_, signal)| signal).to_vec() }),
+            _ => {
+                let signal = |name: &str| SIGNALS.iter().find(|known| known.0 == name).map(|known| known.1);
+                let signals: Option<Vec<Signal>> = text.split('+').map(signal).collect();
+                let signals = signals.ok_or_else(|| {
+                    let known = SIGNALS.map(|(name, _)| name).join(", ");
+                    Error::setting(
+                        "model",
+                        text,
+                        format!("choose edgebank, poptrack, heuristics, or signals joined by +: {known}"),
+                    )
+                })?;
+                Heuristic::new(&signals)?;
+                Ok(ModelConfig::Heuristic { signals })
+            }
+        }
+    }
+}
+
+const MEMORIES: [(&str, Memory); 5] = [
+    ("unlimited", Memory::Unlimited),
+    ("window-proportion", Memory::WindowProportion),
+    ("window-repeat", Memory::WindowRepeat),
+    ("repeat-threshold", Memory::RepeatThreshold),
+    ("window-tgb", Memory::WindowTgb),
+];
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MEMORIES.iter().find(|known| known.1 == *self).map_or("?", |known| known.0))
+    }
+}
+
+impl FromStr for Memory {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Memory> {
+        MEMORIES.iter().find(|known| known.0 == text).map(|known| known.1).ok_or_else(|| {
+            let known = MEMORIES.map(|(name, _)| name).join(", ");
+            Error::setting("memory", text, format!("choose one of {known}, or published"))
+        })
+    }
+}
+
+/// Which memory DyGLib's published EdgeBank rows use: dataset, then random, historical and inductive negatives.
+pub const PUBLISHED_MEMORIES: [(&str, [Memory; 3]); 13] = {
+    use Memory::{RepeatThreshold, Unlimited, WindowProportion, WindowRepeat};
+    [
+        ("wikipedia", [Unlimited, RepeatThreshold, RepeatThreshold]),
+        ("reddit", [Unlimited, RepeatThreshold, RepeatThreshold]),
+        ("mooc", [WindowProportion, WindowRepeat, RepeatThreshold]),
+        ("lastfm", [WindowProportion, WindowRepeat, RepeatThreshold]),
+        ("enron", [WindowProportion, WindowRepeat, RepeatThreshold]),
+        ("socialevo", [RepeatThreshold, RepeatThreshold, RepeatThreshold]),
+        ("uci", [Unlimited, WindowProportion, WindowRepeat]),
+        ("flights", [Unlimited, RepeatThreshold, RepeatThreshold]),
+        ("canparl", [WindowProportion, WindowProportion, RepeatThreshold]),
+        ("uslegis", [WindowProportion, WindowProportion, WindowProportion]),
+        ("untrade", [WindowRepeat, WindowRepeat, RepeatThreshold]),
+        ("unvote", [WindowRepeat, WindowRepeat, WindowRepeat]),
+        ("contacts", [WindowRepeat, WindowRepeat, RepeatThreshold]),
+    ]
+};
+
+impl Memory {
+    /// The memory behind a published number, for a dataset's name in any of its spellings (`Can. Parl.`, `CanParl`).
+    pub fn published(dataset: &str, strategy: Strategy) -> Result<Memory> {
+        let plain: String = dataset.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+        let plain = if plain == "contact" { "contacts".into() } else { plain };
+        let place = match strategy {
+            Strategy::Random => Some(0),
+            Strategy::Historical => Some(1),
+            Strategy::Inductive => Some(2),
+            Strategy::Tgb => None,
+        };
+        let row = PUBLISHED_MEMORIES.iter().find(|row| row.0 == plain);
+        match (row, place) {
+            (Some(row), Some(place)) => Ok(row.1[place]),
+            _ => Err(Error::setting(
+                "memory",
+                format!("published for dataset {dataset:?} with {strategy:?} negatives"),
+                format!(
+                    "there is a published choice only for {}; name the dataset with --dataset or choose a memory",
+                    PUBLISHED_MEMORIES.map(|row| row.0).join(", ")
+                ),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_is_read_back_from_its_json() {
+        for model in ModelConfig::counting_models() {
+            let text = serde_json::to_string(&model).expect("serialised");
+            assert_eq!(serde_json::from_str::<ModelConfig>(&text).expect("read back"), model, "{text}");
+        }
+    }
+
+    #[test]
+    fn signals_are_joined_by_a_plus() {
+        let model: ModelConfig = "local-recency+global-popularity".parse().expect("two signals");
+        assert_eq!(model.to_string(), "local-recency+global-popularity");
+        let error = "local-recencies".parse::<ModelConfig>().expect_err("no such signal");
+        assert!(error.to_string().contains("local-recency, local-popularity"), "{error}");
+    }
+
+    #[test]
+    fn a_dataset_is_found_in_any_spelling() {
+        assert_eq!(Memory::published("Can. Parl.", Strategy::Random).expect("known"), Memory::WindowProportion);
+        assert_eq!(Memory::published("UCI", Strategy::Inductive).expect("known"), Memory::WindowRepeat);
+        assert!(Memory::published("mine", Strategy::Random).is_err());
+    }
+}

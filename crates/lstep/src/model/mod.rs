@@ -1,0 +1,103 @@
+//! Questions to scores.
+//!
+//! A [`Model`] scores [`Queries`] from a [`Past`] and a state, reading only, and lets true events change the state, writing only.
+//! Nothing else reaches it: there are no labels in the queries and no future in the past. A [`Session`] is a model joined
+//! with its state, so that the loops above need not know which model they run. [`laws`] says what every model has to keep.
+//! Depends on `graph` and `protocol`'s queries.
+
+mod config;
+mod edgebank;
+mod heuristic;
+pub mod laws;
+mod pair;
+mod popularity;
+
+pub use config::{ModelConfig, PUBLISHED_MEMORIES};
+pub use edgebank::{EdgeBank, Memory};
+pub use heuristic::{Heuristic, Signal};
+pub use popularity::PopTrack;
+
+use crate::error::Result;
+use crate::event::{Event, Time};
+use crate::graph::{Past, Revealed};
+use crate::protocol::{Queries, Scores};
+use std::sync::Arc;
+
+/// What a model may know of a stream before it sees any event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// How many nodes are expected; more may come.
+    pub nodes: usize,
+    /// The first and last time of training.
+    pub training: (Time, Time),
+}
+
+/// How finely a model's state can follow the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// A step at a time: the step is part of the model's definition.
+    Step,
+    /// A moment at a time: one observation of many events leaves the same state as many observations of one.
+    Moment,
+}
+
+/// A way to score candidates. Only [`Model::observe`] changes a state.
+pub trait Model: Send + Sync {
+    /// What passing events leave behind.
+    type State: Clone + Send + Sync;
+
+    /// The state before the first event.
+    fn begin(&self, facts: &Facts) -> Self::State;
+
+    /// How finely the state can follow.
+    fn pace(&self) -> Pace {
+        Pace::Step
+    }
+
+    /// A finite score for every candidate; higher is likelier.
+    fn score(&self, past: Past<'_>, state: &Self::State, ask: &Queries) -> Result<Scores>;
+
+    /// Lets true events change the state.
+    fn observe(&self, known: Revealed<'_>, state: &mut Self::State, step: &[Event]) -> Result<()>;
+}
+
+/// A model with its state, whichever model it is.
+pub trait Session: Send + Sync {
+    /// How finely the state can follow.
+    fn pace(&self) -> Pace;
+    /// A finite score for every candidate; higher is likelier.
+    fn score(&self, past: Past<'_>, ask: &Queries) -> Result<Scores>;
+    /// Lets true events change the state.
+    fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()>;
+    /// Another session that starts from this state and goes its own way.
+    fn fork(&self) -> Box<dyn Session>;
+}
+
+/// Joins a model with the state before the first event.
+pub fn open<M: Model + 'static>(model: M, facts: &Facts) -> Box<dyn Session> {
+    let state = model.begin(facts);
+    Box::new(Joined { model: Arc::new(model), state })
+}
+
+struct Joined<M: Model> {
+    model: Arc<M>,
+    state: M::State,
+}
+
+impl<M: Model + 'static> Session for Joined<M> {
+    fn pace(&self) -> Pace {
+        self.model.pace()
+    }
+
+    fn score(&self, past: Past<'_>, ask: &Queries) -> Result<Scores> {
+        self.model.score(past, &self.state, ask)
+    }
+
+    fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()> {
+        self.model.observe(known, &mut self.state, step)
+    }
+
+    fn fork(&self) -> Box<dyn Session> {
+        Box::new(Joined { model: Arc::clone(&self.model), state: self.state.clone() })
+    }
+}

@@ -1,0 +1,99 @@
+//! The laws of every model, on random streams; and for each law a model that breaks it and is caught.
+
+use lstep::event::{Event, Events, Features, NodeId, Time};
+use lstep::graph::{EventLog, Past, Revealed, Seed};
+use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
+use lstep::model::{Facts, Model, ModelConfig, open};
+use lstep::protocol::{Queries, Scores};
+use proptest::prelude::{prop, prop_assert_eq, proptest};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn stream(rows: &[(u32, u32, u32)]) -> EventLog {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| row.2);
+    let events = Events::new(
+        rows.iter().map(|row| NodeId(row.0)).collect(),
+        rows.iter().map(|row| NodeId(row.1)).collect(),
+        rows.iter().map(|row| Time::new(f64::from(row.2)).expect("finite")).collect(),
+        Features::new(1, rows.iter().map(|row| row.0 as f32).collect()).expect("finite"),
+    )
+    .expect("sorted");
+    EventLog::new(events)
+}
+
+proptest! {
+    #[test]
+    fn every_counting_model_keeps_every_law_on_random_streams(
+        rows in prop::collection::vec((0u32..15, 0u32..15, 0u32..80), 40..160),
+        step in 3u32..20, seed in 0u64..1000,
+    ) {
+        let check = Check { step, seed, ..Check::default() };
+        for model in ModelConfig::counting_models() {
+            let breaches = check_config(&model, &stream(&rows), check).expect("checked");
+            prop_assert_eq!(breaches, Vec::<Breach>::new(), "{}", model);
+        }
+    }
+}
+
+/// A model that breaks the law it is named after, and otherwise counts how often the candidate was met.
+struct Outlaw {
+    law: Law,
+    calls: AtomicU64,
+    reopened: bool,
+}
+
+impl Model for Outlaw {
+    type State = u64;
+
+    fn begin(&self, _: &Facts) -> u64 {
+        0
+    }
+
+    fn score(&self, past: Past<'_>, state: &u64, ask: &Queries) -> lstep::Result<Scores> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut values = Vec::new();
+        for row in ask.rows() {
+            for (place, &candidate) in row.candidates.iter().enumerate() {
+                let met = past.history(row.seed()).iter().filter(|meeting| meeting.neighbour == candidate).count();
+                // A made-up time looks over the question's own.
+                let far = Seed { node: row.source, time: Time::new(row.time.value() + 1e6).expect("finite") };
+                let foreseen = past.history(far).iter().map(|meeting| f64::from(meeting.neighbour.0)).sum();
+                values.push(match self.law {
+                    Law::Threads => met as f64 + rayon::current_num_threads() as f64,
+                    Law::Place => met as f64 + place as f64,
+                    Law::Split => met as f64 + ask.len() as f64,
+                    Law::Future => foreseen,
+                    Law::OtherRows => ask.rows().map(|other| f64::from(other.source.0)).sum::<f64>(),
+                    Law::Scoring => self.calls.load(Ordering::Relaxed) as f64,
+                    Law::Reopening => met as f64 + f64::from(u8::from(self.reopened)),
+                    // The horizon differs between a live log and an offline one.
+                    Law::Live => f64::from(past.horizon()),
+                    Law::Unseen if candidate.0 > 500 => f64::NAN,
+                    Law::Unseen => met as f64 + *state as f64,
+                });
+            }
+        }
+        Scores::new(ask, values)
+    }
+
+    fn observe(&self, _: Revealed<'_>, state: &mut u64, step: &[Event]) -> lstep::Result<()> {
+        *state += step.len() as u64;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_model_that_breaks_a_law_is_caught() {
+    let rows: Vec<(u32, u32, u32)> = (0..200).map(|n| (n * 7 % 11, n * 5 % 13, n / 2)).collect();
+    for law in Law::ALL {
+        let outlaw = |reopened| Outlaw { law, calls: AtomicU64::new(0), reopened };
+        let found = check_model(
+            &|facts| Ok(open(outlaw(false), facts)),
+            &|facts| Ok(open(outlaw(true), facts)),
+            &stream(&rows),
+            Check::default(),
+        )
+        .expect("checked");
+        assert!(found.iter().any(|breach| breach.law == law), "{law}: {found:?}");
+    }
+}
