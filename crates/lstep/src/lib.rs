@@ -2,5 +2,6 @@
 
 pub mod error;
 pub mod event;
+pub mod read;
 
 pub use error::{Error, Result};
