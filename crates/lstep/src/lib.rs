@@ -7,5 +7,6 @@ pub mod graph;
 pub mod live;
 pub mod model;
 pub mod protocol;
+pub mod read;
 
 pub use error::{Error, Result};

@@ -3,9 +3,14 @@
 //! Events have a total order: time first, then the event's number (its place in the file). Every room above relies on it.
 //! Depends on nothing.
 
+mod clock;
 mod feature;
+mod names;
 
+pub use clock::{Clock, Unit};
+pub(crate) use clock::{EXACT, Instant, exact};
 pub use feature::Features;
+pub use names::{Name, Names, Side};
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;

@@ -1,0 +1,418 @@
+//! Which column is what: found by the header's names, by a known layout, by position, or as the user says.
+//!
+//! Names are compared without regard to case. A column is a feature by default if it is called `w`, `weight`, `f0`, `f1`, ...,
+//! or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a column without a name never are. Everything else is left aside.
+
+use super::options::{FeatureColumns, Format, ReadOptions};
+use crate::error::InputFault;
+
+/// What is done with a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Ignored,
+    Source,
+    Destination,
+    Time,
+    /// The number of the event's row in a separate feature table.
+    Row,
+    Feature(Encoding),
+}
+
+/// How a field becomes features. All but the first are TGB's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// The number itself.
+    Plain,
+    /// The base-2 logarithm of a weight, where a weight of 0 counts as 1.
+    LogWeight,
+    /// A number of words over 5000, twice.
+    Words,
+    /// Eight character codes.
+    Callsign,
+    /// Eight character codes, none of them if the text is longer.
+    Typecode,
+}
+
+impl Encoding {
+    /// How many features come out.
+    pub(super) fn width(self) -> usize {
+        match self {
+            Encoding::Plain | Encoding::LogWeight => 1,
+            Encoding::Words => 2,
+            Encoding::Callsign | Encoding::Typecode => 8,
+        }
+    }
+}
+
+/// What every record of a file is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// For every column its role.
+    pub roles: Vec<Role>,
+    /// For every column its name, or its number from 1 if it has none.
+    pub names: Vec<String>,
+    /// Whether the first record is data already.
+    pub headerless: bool,
+    /// Whether the same id as source and as destination names two nodes.
+    pub separated: bool,
+    /// Whether times lose their fractions, as in TGB.
+    pub truncated: bool,
+}
+
+const SOURCES: [&str; 14] = [
+    "u",
+    "src",
+    "source",
+    "source_id",
+    "src_id",
+    "user",
+    "user_id",
+    "userid",
+    "from",
+    "from_id",
+    "sender",
+    "head",
+    "node1",
+    "source_node",
+];
+const DESTINATIONS: [&str; 18] = [
+    "i",
+    "v",
+    "dst",
+    "dest",
+    "destination",
+    "destination_id",
+    "dst_id",
+    "target",
+    "target_id",
+    "item",
+    "item_id",
+    "itemid",
+    "to",
+    "to_id",
+    "receiver",
+    "recipient",
+    "tail",
+    "node2",
+];
+const TIMES: [&str; 12] = [
+    "ts",
+    "t",
+    "time",
+    "timestamp",
+    "timestamps",
+    "date",
+    "datetime",
+    "unixts",
+    "unix_time",
+    "unixtime",
+    "day",
+    "time_stamp",
+];
+const NEVER_FEATURES: [&str; 6] = ["label", "state_label", "idx", "index", "edge_idx", ""];
+
+impl Columns {
+    /// Numbers of features in a row.
+    pub(super) fn width(&self) -> usize {
+        self.roles.iter().map(|role| if let Role::Feature(encoding) = role { encoding.width() } else { 0 }).sum()
+    }
+
+    /// Names of the columns that are left aside.
+    pub(super) fn ignored(&self) -> Vec<String> {
+        let columns = self.roles.iter().zip(&self.names);
+        columns.filter(|(role, _)| **role == Role::Ignored).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The columns of a file from its first record and, where the layout needs it, the number of fields in the second.
+    pub(super) fn find(
+        file: &str,
+        first: &[String],
+        second: Option<usize>,
+        format: Format,
+        options: &ReadOptions,
+    ) -> Result<Columns, InputFault> {
+        match format {
+            Format::Jodie | Format::TgbWiki => {
+                let mut columns = jodie(file, first, second, options)?;
+                columns.truncated = format == Format::TgbWiki;
+                Ok(columns)
+            }
+            Format::TgbWeight => tgb(file, first, &[Encoding::LogWeight]),
+            Format::TgbComment => tgb(file, first, &[Encoding::Words, Encoding::Plain]),
+            Format::TgbFlight => tgb(file, first, &[Encoding::Callsign, Encoding::Typecode]),
+            Format::Table | Format::Dgb | Format::Parquet => table(file, first, format, options),
+        }
+    }
+}
+
+/// Whether this is the header of JODIE's layout, which names one column for all features.
+pub(super) fn is_jodie(header: &[String]) -> bool {
+    header.last().is_some_and(|last| last.eq_ignore_ascii_case("comma_separated_list_of_features"))
+}
+
+fn jodie(file: &str, first: &[String], second: Option<usize>, options: &ReadOptions) -> Result<Columns, InputFault> {
+    let count = second.unwrap_or(first.len());
+    if first.len() < 3 || count < 3 {
+        return Err(too_few(file, first));
+    }
+    let features = options.features != FeatureColumns::None;
+    let roles = (0..count).map(|column| match column {
+        0 => Role::Source,
+        1 => Role::Destination,
+        2 => Role::Time,
+        3 => Role::Ignored,
+        _ if features => Role::Feature(Encoding::Plain),
+        _ => Role::Ignored,
+    });
+    let names = (0..count).map(|column| match first.get(column) {
+        Some(name) if column < 4 => name.clone(),
+        _ => format!("feature {}", column - 4),
+    });
+    Ok(Columns { roles: roles.collect(), names: names.collect(), headerless: false, separated: true, truncated: false })
+}
+
+fn tgb(file: &str, first: &[String], encodings: &[Encoding]) -> Result<Columns, InputFault> {
+    if first.len() < 3 + encodings.len() {
+        return Err(too_few(file, first));
+    }
+    let mut roles = vec![Role::Time, Role::Source, Role::Destination];
+    roles.extend(encodings.iter().map(|&encoding| Role::Feature(encoding)));
+    roles.resize(first.len(), Role::Ignored);
+    Ok(Columns { roles, names: first.to_vec(), headerless: false, separated: false, truncated: true })
+}
+
+fn table(file: &str, first: &[String], format: Format, options: &ReadOptions) -> Result<Columns, InputFault> {
+    let headerless = options.header.map_or_else(|| first.len() >= 3 && is_data(first), |header| !header);
+    let names: Vec<String> =
+        if headerless { (1..=first.len()).map(|number| number.to_string()).collect() } else { first.to_vec() };
+    let mut roles = vec![Role::Ignored; names.len()];
+    let finder = Finder { file, names: &names, headerless };
+    let source = finder.place("source", "--src", options.source.as_deref(), &SOURCES, 0)?;
+    let destination = finder.place("destination", "--dst", options.destination.as_deref(), &DESTINATIONS, 1)?;
+    let time = finder.place("time", "--time", options.time.as_deref(), &TIMES, 2)?;
+    if source == destination || source == time || destination == time {
+        let problem = "gives source, destination and time, but two of them are the same column";
+        return Err(InputFault::new(file, problem, "name three columns with --src, --dst and --time"));
+    }
+    roles[source] = Role::Source;
+    roles[destination] = Role::Destination;
+    roles[time] = Role::Time;
+    if format == Format::Dgb
+        && let Some(row) = finder.named("idx")
+        && roles[row] == Role::Ignored
+    {
+        roles[row] = Role::Row;
+    }
+    let free = |place: usize| roles[place] == Role::Ignored;
+    let mut features: Vec<usize> = match &options.features {
+        FeatureColumns::None => Vec::new(),
+        FeatureColumns::Automatic if headerless => (0..names.len()).filter(|&place| free(place)).collect(),
+        FeatureColumns::Automatic => {
+            (0..names.len()).filter(|&place| free(place) && is_feature_name(&names[place])).collect()
+        }
+        FeatureColumns::All => {
+            let named = |place: usize| !NEVER_FEATURES.contains(&names[place].to_lowercase().as_str());
+            (0..names.len()).filter(|&place| free(place) && named(place)).collect()
+        }
+        FeatureColumns::Named(wanted) => {
+            wanted.iter().map(|name| finder.wanted(name, "--features")).collect::<Result<_, _>>()?
+        }
+    };
+    features.sort_unstable();
+    features.dedup();
+    for place in features {
+        if matches!(roles[place], Role::Source | Role::Destination | Role::Time) {
+            let fault = InputFault::new(file, "is not free to be a feature", "take it out of --features");
+            return Err(fault.column(&names[place]));
+        }
+        roles[place] = Role::Feature(Encoding::Plain);
+    }
+    Ok(Columns { roles, names, headerless, separated: options.bipartite, truncated: false })
+}
+
+/// Whether a first record is data: numbers only, save for a date as the time.
+fn is_data(first: &[String]) -> bool {
+    first
+        .iter()
+        .enumerate()
+        .all(|(place, text)| text.parse::<f64>().is_ok() || place == 2 && crate::event::Instant::parse(text).is_some())
+}
+
+fn is_feature_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let numbered = name.strip_prefix('f').is_some_and(|digits| {
+        !digits.is_empty() && digits.trim_start_matches('_').bytes().all(|byte| byte.is_ascii_digit())
+    });
+    numbered
+        || name == "w"
+        || name == "weight"
+        || ["feat", "edge_feat", "msg"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn too_few(file: &str, first: &[String]) -> InputFault {
+    InputFault::new(
+        file,
+        format!("has too few columns for this layout: {}", first.join(", ")),
+        "check that the file is what its name says, or rename it and name the columns with --src, --dst and --time",
+    )
+    .line(1)
+}
+
+/// Looks for columns and says what there is when one is not found.
+struct Finder<'a> {
+    file: &'a str,
+    names: &'a [String],
+    headerless: bool,
+}
+
+impl Finder<'_> {
+    fn place(
+        &self,
+        what: &str,
+        flag: &str,
+        wanted: Option<&str>,
+        spellings: &[&str],
+        position: usize,
+    ) -> Result<usize, InputFault> {
+        if let Some(name) = wanted {
+            return self.wanted(name, flag);
+        }
+        if self.headerless && position < self.names.len() {
+            return Ok(position);
+        }
+        let found: Vec<usize> = (0..self.names.len())
+            .filter(|&place| spellings.contains(&self.names[place].to_lowercase().as_str()))
+            .collect();
+        match found[..] {
+            [place] => Ok(place),
+            [] => Err(InputFault::new(
+                self.file,
+                format!("has no {what} column among {}", self.listed()),
+                format!("name it with {flag}"),
+            )
+            .line(1)),
+            _ => Err(InputFault::new(
+                self.file,
+                format!(
+                    "has several columns that could be the {what}: {}",
+                    found.iter().map(|&place| format!("{:?}", self.names[place])).collect::<Vec<_>>().join(", ")
+                ),
+                format!("choose one with {flag}"),
+            )
+            .line(1)),
+        }
+    }
+
+    /// The column that the user named, exactly, or without regard to case, or by its number from 1.
+    fn wanted(&self, name: &str, flag: &str) -> Result<usize, InputFault> {
+        let exact = self.names.iter().position(|other| other == name);
+        let number = || name.parse::<usize>().ok().filter(|&number| (1..=self.names.len()).contains(&number));
+        exact.or_else(|| self.named(name)).or_else(|| number().map(|number| number - 1)).ok_or_else(|| {
+            InputFault::new(
+                self.file,
+                format!("has no column {name:?} among {}", self.listed()),
+                format!("correct {flag}"),
+            )
+            .line(1)
+        })
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|other| other.eq_ignore_ascii_case(name))
+    }
+
+    fn listed(&self) -> String {
+        let shown = self.names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        if self.names.len() > 20 { format!("{shown} and {} more", self.names.len() - 20) } else { shown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Role::{Destination, Ignored, Row, Source, Time};
+
+    const PLAIN: Role = Role::Feature(Encoding::Plain);
+
+    fn found(header: &str, format: Format, options: &ReadOptions) -> Result<Columns, InputFault> {
+        let first: Vec<String> = header.split(',').map(String::from).collect();
+        Columns::find("f.csv", &first, None, format, options)
+    }
+
+    fn roles(header: &str) -> Vec<Role> {
+        found(header, Format::Table, &ReadOptions::default()).expect("columns").roles
+    }
+
+    #[test]
+    fn common_spellings_are_found_in_any_case() {
+        assert_eq!(roles("u,i,ts"), [Source, Destination, Time]);
+        assert_eq!(roles("Timestamp,Sender,RECEIVER"), [Time, Source, Destination]);
+        assert_eq!(roles("to,from,day"), [Destination, Source, Time]);
+        assert_eq!(roles("u,v,t"), [Source, Destination, Time]);
+    }
+
+    #[test]
+    fn weights_and_numbered_columns_are_features_but_labels_are_not() {
+        assert_eq!(roles("u,i,ts,label,idx,w"), [Source, Destination, Time, Ignored, Ignored, PLAIN]);
+        assert_eq!(
+            roles("src,dst,t,f0,F1,feat_x,note,from_page"),
+            [Source, Destination, Time, PLAIN, PLAIN, PLAIN, Ignored, Ignored]
+        );
+        assert_eq!(roles(",u,i,ts,label,idx")[0], Ignored);
+    }
+
+    #[test]
+    fn feature_columns_can_be_chosen() {
+        let with = |features| ReadOptions { features, ..ReadOptions::default() };
+        let header = ",u,i,ts,label,idx,w,note";
+        let chosen = |features| found(header, Format::Table, &with(features)).expect("columns").roles;
+        assert_eq!(chosen(FeatureColumns::None)[4..], [Ignored, Ignored, Ignored, Ignored]);
+        assert_eq!(chosen(FeatureColumns::All)[4..], [Ignored, Ignored, PLAIN, PLAIN]);
+        assert_eq!(
+            chosen(FeatureColumns::Named(vec!["label".into(), "8".into()]))[4..],
+            [PLAIN, Ignored, Ignored, PLAIN]
+        );
+        let error = found(header, Format::Table, &with(FeatureColumns::Named(vec!["u".into()]))).expect_err("taken");
+        assert_eq!(error.to_string(), "f.csv, column \"u\": is not free to be a feature; take it out of --features");
+    }
+
+    #[test]
+    fn the_feature_row_is_only_looked_for_in_its_layout() {
+        assert_eq!(found("u,i,ts,label,idx", Format::Dgb, &ReadOptions::default()).expect("columns").roles[4], Row);
+    }
+
+    #[test]
+    fn a_first_row_of_numbers_is_data_by_position() {
+        let columns = found("1,2,3.5,0.25", Format::Table, &ReadOptions::default()).expect("columns");
+        assert!(columns.headerless);
+        assert_eq!(columns.roles, [Source, Destination, Time, PLAIN]);
+        assert!(found("1,2,2021-03-04", Format::Table, &ReadOptions::default()).expect("columns").headerless);
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_what_there_is() {
+        let error = found("who,whom,ts", Format::Table, &ReadOptions::default()).expect_err("no source");
+        assert_eq!(
+            error.to_string(),
+            "f.csv, line 1: has no source column among \"who\", \"whom\", \"ts\"; name it with --src"
+        );
+        let options = ReadOptions { source: Some("whose".into()), ..ReadOptions::default() };
+        let error = found("who,whom,ts", Format::Table, &options).expect_err("no such column");
+        assert_eq!(
+            error.to_string(),
+            "f.csv, line 1: has no column \"whose\" among \"who\", \"whom\", \"ts\"; correct --src"
+        );
+    }
+
+    #[test]
+    fn an_ambiguous_column_is_refused() {
+        let error = found("src,user,dst,ts", Format::Table, &ReadOptions::default()).expect_err("two sources");
+        assert_eq!(
+            error.to_string(),
+            "f.csv, line 1: has several columns that could be the source: \"src\", \"user\"; choose one with --src"
+        );
+        let options = ReadOptions { source: Some("ts".into()), ..ReadOptions::default() };
+        let error = found("src,dst,ts", Format::Table, &options).expect_err("twice the same");
+        assert!(error.to_string().contains("two of them are the same column"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Where bytes come from: a file, standard input or memory, unpacked if they are gzip or Zstandard.
+//!
+//! Compression is recognised by its first bytes, so that it works on standard input too. What the operating system says is
+//! [`Error::Io`]; what is wrong with the compressed data is an input fault.
+
+use super::Result;
+use crate::error::{Error, InputFault};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+/// A stream of unpacked bytes.
+pub(super) struct Input<'a> {
+    /// What messages call it.
+    pub label: String,
+    pub stream: Box<dyn Read + Send + 'a>,
+    /// How it was compressed.
+    pub compression: Option<&'static str>,
+    /// Whether it begins as a Parquet file does.
+    pub parquet: bool,
+}
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const PARQUET: &[u8] = b"PAR1";
+
+impl<'a> Input<'a> {
+    /// Opens a file, or standard input for `-`.
+    pub(super) fn open(path: &Path) -> Result<Input<'static>> {
+        if is_standard_input(path) {
+            return Input::new("standard input".into(), io::stdin());
+        }
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let input = Input::new(path.display().to_string(), file)?;
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let promised = match ending.as_str() {
+            "gz" => Some("gzip"),
+            "zst" => Some("Zstandard"),
+            _ => None,
+        };
+        let empty = path.metadata().is_ok_and(|data| data.len() == 0);
+        if let Some(promised) = promised
+            && input.compression != Some(promised)
+            && !empty
+        {
+            let problem = format!("is named .{ending} but does not begin as {promised} data");
+            return Err(InputFault::new(input.label, problem, "compress it again or rename it").into());
+        }
+        Ok(input)
+    }
+
+    /// Looks at the first bytes of a stream and unpacks it if it is compressed.
+    pub(super) fn new(label: String, mut stream: impl Read + Send + 'a) -> Result<Input<'a>> {
+        let mut head = Vec::new();
+        (&mut stream).take(4).read_to_end(&mut head).map_err(|error| Input::fault(&label, None, error))?;
+        let (gzip, zstandard) = (head.starts_with(GZIP), head.starts_with(ZSTANDARD));
+        let parquet = head.starts_with(PARQUET);
+        let whole = Cursor::new(head).chain(stream);
+        let (stream, compression): (Box<dyn Read + Send + 'a>, _) = if gzip {
+            (Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, whole))), Some("gzip"))
+        } else if zstandard {
+            let decoder = zstd::Decoder::new(whole).map_err(|error| Error::io(&label, error))?;
+            (Box::new(decoder), Some("Zstandard"))
+        } else {
+            (Box::new(whole), None)
+        };
+        Ok(Input { label, stream, compression, parquet })
+    }
+
+    /// What a failed read means.
+    pub(super) fn fault(label: &str, compression: Option<&'static str>, error: io::Error) -> Error {
+        match compression {
+            // The operating system's own errors have a number; those of the unpacker do not.
+            Some(compression) if error.raw_os_error().is_none() => {
+                let problem = if error.kind() == io::ErrorKind::UnexpectedEof {
+                    format!("ends in the middle of its {compression} data")
+                } else {
+                    format!("has corrupt {compression} data ({error})")
+                };
+                InputFault::new(label, problem, "download or compress the file again").into()
+            }
+            _ => Error::io(label, error),
+        }
+    }
+}
+
+/// Whether a path means standard input.
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}

@@ -1,0 +1,161 @@
+//! How a file becomes a checked stream of events.
+//!
+//! ```text
+//! path, pipe or bytes -> input (unpacks) -> record (cuts) -> columns (names) -> table or parquet (parses) -> gather -> Dataset
+//! ```
+//!
+//! A [`Dataset`] is either complete and checked or there is none: times are finite and in order, features are finite and
+//! have one row for each event, every id is known. What is wrong with a file is said with file, line, column, value and
+//! remedy. `synthetic` makes a stream instead of reading one, `write` is the way back.
+//!
+//! # Layouts
+//! Found from the file's name and its first line, see [`Format`]: tables of text with a header (or, if the first row has only
+//! numbers, with source, destination, time and features by position), JODIE, the Dynamic Graph Benchmark, TGB's edge lists and
+//! Parquet. Text may be plain, gzip or Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or `%`
+//! before the header are passed over.
+//!
+//! ```
+//! use lstep::read::{ReadOptions, read_from};
+//!
+//! let text = "source,target,time\nann,bob,2021-03-04\nbob,ann,2021-03-05T12:00:00Z\n";
+//! let data = read_from("letters.csv", text.as_bytes(), &ReadOptions::default())?;
+//! assert_eq!(data.events.len(), 2);
+//! assert_eq!(data.names.name(data.events.at(1).source).to_string(), "bob");
+//! assert_eq!(data.clock.show(data.events.at(1).time), "2021-03-05T12:00:00Z");
+//! # Ok::<(), lstep::Error>(())
+//! ```
+
+mod columns;
+mod dgb;
+mod gather;
+mod input;
+mod node_features;
+mod npy;
+mod number;
+mod options;
+mod parquet;
+mod record;
+pub mod synthetic;
+mod table;
+mod tgb;
+mod times;
+mod write;
+
+pub use npy::{read_npy, read_npy_from};
+pub use options::{FeatureColumns, Format, ReadOptions};
+pub use write::{write_csv, write_events};
+
+use crate::error::Error;
+use crate::event::{Clock, Events, Features, Names};
+use gather::Gather;
+use input::Input;
+use std::io::Read;
+use std::path::Path;
+use table::Limits;
+
+/// What this room's functions give: most fail with the library's error, some with a fault that a caller completes.
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A stream of events with everything needed to show it as the file had it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// What it is called: after the file or its folder.
+    pub name: String,
+    /// The events in time order.
+    pub events: Events,
+    /// The ids of the nodes.
+    pub names: Names,
+    /// How times are written.
+    pub clock: Clock,
+    /// A row of features for each node; width zero where there are none.
+    pub node_features: Features,
+    /// Columns of the file that were left aside.
+    pub ignored_columns: Vec<String>,
+    /// Rows of the table of node features whose id occurs in no event.
+    pub unused_node_rows: usize,
+}
+
+impl Dataset {
+    /// Whether sources and destinations were told apart as different kinds of nodes.
+    pub fn bipartite(&self) -> bool {
+        self.names.separated()
+    }
+}
+
+/// Reads events from a file, or from standard input for `-`.
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
+    let path = path.as_ref();
+    let format = options.format.unwrap_or_else(|| Format::of_name(path));
+    if input::is_standard_input(path) {
+        return read_stream("standard input", Input::open(path)?, format, options);
+    }
+    let mut data = if format == Format::Parquet || parquet::is_parquet(path) {
+        parquet::read_file(path, options)?
+    } else {
+        table::read_table(Input::open(path)?, format, options, Limits::default(), |opening, gather| {
+            finish_table(opening, gather, Some(path), options)
+        })?
+    };
+    data.name = options::dataset_name(path);
+    Ok(data)
+}
+
+/// Reads events from a stream, compressed or not; `name` is what messages and the data set are called.
+pub fn read_from<'a>(name: &str, stream: impl Read + Send + 'a, options: &ReadOptions) -> Result<Dataset> {
+    let format = options.format.unwrap_or_else(|| Format::of_name(Path::new(name)));
+    read_stream(name, Input::new(name.into(), stream)?, format, options)
+}
+
+fn read_stream(name: &str, input: Input<'_>, format: Format, options: &ReadOptions) -> Result<Dataset> {
+    let mut data = if format == Format::Parquet || input.parquet {
+        parquet::read_stream(input, options)?
+    } else {
+        table::read_table(input, format, options, Limits::default(), |opening, gather| {
+            finish_table(opening, gather, None, options)
+        })?
+    };
+    data.name = match name {
+        "standard input" => "stdin".into(),
+        name => options::dataset_name(Path::new(name)),
+    };
+    Ok(data)
+}
+
+/// Joins a table's columns, with the features that lie beside the file in some layouts.
+fn finish_table(
+    opening: &table::Opening,
+    mut gather: Gather<'_>,
+    path: Option<&Path>,
+    options: &ReadOptions,
+) -> Result<Dataset> {
+    let mut features = gather.take_features(opening.columns.width())?;
+    let dgb = path.filter(|_| opening.format == Format::Dgb);
+    if let Some(path) = dgb
+        && options.features != FeatureColumns::None
+        && let Some(table) = dgb::event_features(path, gather.events(), &gather.rows)?
+    {
+        features = table;
+    }
+    let mut data = finish(gather, features, opening.columns.ignored(), options)?;
+    if let Some(path) = dgb
+        && options.node_features.is_none()
+    {
+        data.node_features = dgb::node_features(path, &data.names)?;
+    }
+    Ok(data)
+}
+
+/// Joins the columns and reads the nodes' features.
+fn finish(
+    gather: Gather<'_>,
+    features: Features,
+    ignored_columns: Vec<String>,
+    options: &ReadOptions,
+) -> Result<Dataset> {
+    let (events, names, clock) = gather.finish(features)?;
+    let (node_features, unused_node_rows) = match &options.node_features {
+        Some(path) => node_features::read(path, &names)?,
+        None => (Features::none(), 0),
+    };
+    Ok(Dataset { name: String::new(), events, names, clock, node_features, ignored_columns, unused_node_rows })
+}

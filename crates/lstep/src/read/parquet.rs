@@ -1,0 +1,208 @@
+//! Events and node features in Apache Parquet, with the same columns by name as in text.
+//!
+//! Ids are integers or text; times are integers, floats, dates, timestamps or text; features are numbers. Empty cells are
+//! refused. Messages count rows from 1 and call them lines. Only flat columns are read, without Arrow.
+
+mod cells;
+mod write;
+
+pub(super) use write::write;
+
+use super::Result;
+use super::columns::{Columns, Encoding, Role};
+use super::gather::{Gather, Part};
+use super::input::{Input, PARQUET};
+use super::node_features::{NodeRows, parse_side, side_column};
+use super::number::{self, Refusal};
+use super::options::{Format, ReadOptions};
+use super::{Dataset, finish};
+use crate::error::{Error, InputFault};
+use crate::event::{Features, Names, NodeId, Side};
+use ::parquet::column::reader::ColumnReader;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use cells::Cells;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Rows that are read at once.
+const ROWS: usize = 1 << 16;
+
+/// The key under which our own files say that the sides are separated.
+const SEPARATED: &str = "lstep.separated";
+
+/// Whether a file begins as a Parquet file does.
+pub(super) fn is_parquet(path: &Path) -> bool {
+    let mut head = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == PARQUET
+}
+
+pub(super) fn read_file(path: &Path, options: &ReadOptions) -> Result<Dataset> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    read_chunks(&path.display().to_string(), file, options)
+}
+
+/// Reads from a stream, which has to be held in memory: a Parquet file is read from its end.
+pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<Dataset> {
+    let Input { label, mut stream, compression, .. } = input;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).map_err(|error| Input::fault(&label, compression, error))?;
+    read_chunks(&label, bytes::Bytes::from(bytes), options)
+}
+
+fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Dataset> {
+    let table = Table::open(file, chunks)?;
+    let mut columns = Columns::find(file, &table.names, None, Format::Parquet, options)?;
+    let entries = table.reader.metadata().file_metadata().key_value_metadata();
+    columns.separated |= entries.is_some_and(|entries| {
+        entries.iter().any(|entry| entry.key == SEPARATED && entry.value.as_deref() == Some("true"))
+    });
+    let place = |wanted| columns.roles.iter().position(|role| *role == wanted).expect("columns have this role");
+    let (source, destination, time) = (place(Role::Source), place(Role::Destination), place(Role::Time));
+    let features: Vec<usize> =
+        (0..columns.roles.len()).filter(|&column| columns.roles[column] == Role::Feature(Encoding::Plain)).collect();
+    let wanted: Vec<usize> = [source, destination, time].into_iter().chain(features.iter().copied()).collect();
+    let mut gather = Gather::new(file, &columns.names[time], 0, Names::new(columns.separated), options.sort);
+    table.each_batch(&wanted, |first_row, cells| {
+        let mut part = Part::new(columns.separated);
+        let rows = cells[0].len();
+        let refused = |row: usize, column: usize, refusal: Refusal| {
+            let fault = InputFault::new(file, refusal.problem, refusal.remedy).line(row as u64);
+            fault.column(&columns.names[wanted[column]]).value(cells[column].show(row))
+        };
+        let part = (|| {
+            for row in 0..rows {
+                let node = cells[0].intern(row, Side::Source, &mut part.names);
+                part.sources.push(node.map_err(|refusal| refused(row, 0, refusal))?);
+                let node = cells[1].intern(row, Side::Destination, &mut part.names);
+                part.destinations.push(node.map_err(|refusal| refused(row, 1, refusal))?);
+                cells[2].push_time(row, &mut part.times).map_err(|refusal| refused(row, 2, refusal))?;
+                for column in 3..cells.len() {
+                    let value = cells[column].number(row).and_then(number::narrow);
+                    part.features.push(value.map_err(|refusal| refused(row, column, refusal))?);
+                }
+            }
+            part.lines = rows as u64;
+            part.event_lines = (0..rows as u32).collect();
+            Ok(part)
+        })();
+        debug_assert_eq!(first_row as usize, gather.events(), "parts follow each other");
+        gather.append(part)
+    })?;
+    if gather.events() == 0 {
+        return Err(InputFault::new(file, "has no events", "give a file with at least one event").into());
+    }
+    let table_features = gather.take_features(features.len())?;
+    finish(gather, table_features, columns.ignored(), options)
+}
+
+/// Node features: the id first, then numbers, and a column `side` where it is needed.
+pub(super) fn read_node_features(path: &Path, names: &Names) -> Result<(Features, usize)> {
+    let file = &path.display().to_string();
+    let table = Table::open(file, File::open(path).map_err(|error| Error::io(path, error))?)?;
+    let side = side_column(file, &table.names, names)?;
+    let wanted: Vec<usize> = (0..table.names.len()).collect();
+    let width = wanted.len().saturating_sub(1 + usize::from(side.is_some()));
+    let mut found = NodeRows::new(file, names, width);
+    let mut row_values = Vec::new();
+    table.each_batch(&wanted, |first_row, cells| {
+        for row in 0..cells[0].len() {
+            let line = first_row + row as u64 + 1;
+            let refused = |column: usize, refusal: Refusal| {
+                let fault = InputFault::new(file, refusal.problem, refusal.remedy).line(line);
+                fault.column(&table.names[column]).value(cells[column].show(row))
+            };
+            row_values.clear();
+            let mut node_side = Side::Source;
+            for column in 1..cells.len() {
+                let read = if Some(column) == side {
+                    parse_side(&cells[column].show(row)).map(|found| node_side = found)
+                } else {
+                    cells[column].number(row).and_then(number::narrow).map(|value| row_values.push(value))
+                };
+                read.map_err(|refusal| refused(column, refusal))?;
+            }
+            found.add(&cells[0].show(row), node_side, &row_values, line)?;
+        }
+        Ok(())
+    })?;
+    found.finish()
+}
+
+/// An open file with the names of its flat columns.
+struct Table<'a> {
+    file: &'a str,
+    reader: Box<dyn FileReader>,
+    names: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    fn open(file: &'a str, chunks: impl ChunkReader + 'static) -> Result<Table<'a>> {
+        let length = chunks.len();
+        let reader = guarded(file, || SerializedFileReader::new(chunks))?;
+        for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+            // The Parquet library takes these to be true, and a file may lie.
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let end = start.checked_add(column.compressed_size());
+            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end as u64 > length) {
+                return Err(corrupt(file, "a column lies outside the file").into());
+            }
+        }
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let names = schema.columns().iter().map(|column| column.path().string()).collect();
+        Ok(Table { file, reader: Box::new(reader), names })
+    }
+
+    /// Gives the wanted columns, some rows at a time, with the number of the first of these rows.
+    fn each_batch(&self, wanted: &[usize], mut take: impl FnMut(u64, &[Cells]) -> Result<()>) -> Result<()> {
+        let mut first_row = 0;
+        for group in 0..self.reader.num_row_groups() {
+            let mut readers: Vec<ColumnReader> = guarded(self.file, || {
+                let group = self.reader.get_row_group(group)?;
+                wanted.iter().map(|&column| group.get_column_reader(column)).collect()
+            })?;
+            loop {
+                let mut cells = Vec::with_capacity(wanted.len());
+                for (reader, &column) in readers.iter_mut().zip(wanted) {
+                    let description = self.reader.metadata().file_metadata().schema_descr().column(column);
+                    let read = guarded(self.file, || Cells::read(reader, &description, ROWS))?;
+                    cells.push(read.map_err(|fault| {
+                        let line = fault.row.map(|row| first_row + row as u64 + 1);
+                        let mut input = InputFault::new(self.file, fault.problem, fault.remedy);
+                        input.line = line;
+                        input.column(&self.names[column])
+                    })?);
+                }
+                let rows = cells.first().map_or(0, Cells::len);
+                if cells.iter().any(|column| column.len() != rows) {
+                    return Err(corrupt(self.file, "its columns have different lengths").into());
+                }
+                if rows == 0 {
+                    break;
+                }
+                take(first_row, &cells)?;
+                first_row += rows as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls the Parquet library, which has assertions where a broken file should be an error.
+fn guarded<T>(file: &str, work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, InputFault> {
+    // What the call leaves half done is dropped with the file, so unwinding out of it breaks nothing.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(|error| corrupt(file, error)),
+        Err(_) => Err(corrupt(file, "the reader gave up on it")),
+    }
+}
+
+fn corrupt(file: &str, error: impl std::fmt::Display) -> InputFault {
+    InputFault::new(file, format!("cannot be read as Parquet ({error})"), "write the file again")
+}
+
+/// Interns an id and gives its node; the names are one part's, so there is always room.
+fn interned(node: Result<NodeId>) -> Result<NodeId, Refusal> {
+    node.map_err(|_| Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it"))
+}

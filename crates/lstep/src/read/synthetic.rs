@@ -1,0 +1,1 @@
+//! A stream made from a seed.

@@ -1,0 +1,275 @@
+//! CSV and TSV into events: the header is read first, then blocks of lines are parsed side by side.
+//!
+//! Depends on `record` for the cutting, on `columns` for what each column means, and on `gather` for putting blocks together.
+
+use super::Result;
+use super::columns::{Columns, Encoding, Role, is_jodie};
+use super::gather::{Gather, Part};
+use super::input::Input;
+use super::number::{self, Refusal};
+use super::options::{Format, ReadOptions};
+use super::record::{Blocks, End, Field, LONGEST_RECORD, is_blank, preamble, split};
+use crate::error::InputFault;
+use crate::event::{Names, NodeId, Side};
+use rayon::prelude::*;
+use std::io::Read;
+
+/// How much is taken at once, and how much at all. Tests take less, to reach the seams and the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Bytes in a block.
+    pub block: usize,
+    /// Nodes in a stream.
+    pub nodes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        // Blocks are large enough that joining them costs little, and small enough for a few on each thread.
+        Limits { block: 4 << 20, nodes: Names::MOST }
+    }
+}
+
+/// What the beginning of a table says about the rest.
+pub(super) struct Opening {
+    /// The layout, after a look at the header.
+    pub format: Format,
+    pub columns: Columns,
+    separator: u8,
+    /// Where data begin in the first block.
+    start: usize,
+    /// Lines before the data.
+    lines: u64,
+}
+
+/// Reads a table's events. `then` finishes the work with what the header said and all events.
+pub(super) fn read_table<T>(
+    input: Input<'_>,
+    format: Format,
+    options: &ReadOptions,
+    limits: Limits,
+    then: impl FnOnce(&Opening, Gather<'_>) -> Result<T>,
+) -> Result<T> {
+    let Input { label, stream, compression, .. } = input;
+    let fault = |error| Input::fault(&label, compression, error);
+    let mut blocks = Blocks::new(stream, limits.block, options.separator);
+    let first = blocks.next().map_err(fault)?.unwrap_or_default();
+    let opening = open(&label, &first, blocks.separator(), format, options)?;
+    let parser = Parser::new(&label, &opening);
+    let columns = &opening.columns;
+    let names = Names::with_most(columns.separated, limits.nodes);
+    let mut gather = Gather::new(&label, &columns.names[parser.time], opening.lines, names, options.sort);
+    gather.append(parser.parse(&first[opening.start..]))?;
+    drop(first);
+    let mut batch = Vec::new();
+    let many = 2 * rayon::current_num_threads();
+    loop {
+        // While these blocks are parsed, the next ones are read and unpacked.
+        let (next, parts) = rayon::join(
+            || next_blocks(&mut blocks, many),
+            || batch.par_iter().map(|block: &Vec<u8>| parser.parse(block)).collect::<Vec<_>>(),
+        );
+        for part in parts {
+            gather.append(part)?;
+        }
+        batch = next.map_err(fault)?;
+        if batch.is_empty() {
+            break;
+        }
+    }
+    if gather.events() == 0 {
+        let problem = if columns.headerless { "has no events" } else { "has a header but no events" };
+        return Err(InputFault::new(&label, problem, "give a file with at least one event").into());
+    }
+    if columns.truncated {
+        gather.truncate_times()?;
+    }
+    then(&opening, gather)
+}
+
+fn next_blocks<R: Read>(blocks: &mut Blocks<R>, many: usize) -> std::io::Result<Vec<Vec<u8>>> {
+    let mut batch = Vec::with_capacity(many);
+    while batch.len() < many {
+        match blocks.next()? {
+            Some(block) => batch.push(block),
+            None => break,
+        }
+    }
+    Ok(batch)
+}
+
+/// Passes over comments, reads the header, and finds the columns.
+fn open(file: &str, block: &[u8], separator: u8, format: Format, options: &ReadOptions) -> Result<Opening, InputFault> {
+    let (start, lines) = preamble(block);
+    let further = |mut fault: InputFault, lines: u64| {
+        fault.line = fault.line.map(|line| line + lines);
+        fault
+    };
+    if start == block.len() {
+        return Err(InputFault::new(file, "is empty", "give a file with a header and at least one event"));
+    }
+    let text = checked_text(file, block, separator, None).map_err(|fault| further(fault, 1))?;
+    let mut fields = Vec::new();
+    let next = match split(block, start, separator, &mut fields) {
+        End::Line(next) => next,
+        End::Block if block.len() <= LONGEST_RECORD => block.len(),
+        End::Block | End::OpenQuote | End::AfterQuote(_) => {
+            let remedy = "close its quotes, and check that the file is a table";
+            return Err(InputFault::new(file, "has a header that cannot be read", remedy).line(lines + 1));
+        }
+    };
+    let first: Vec<String> = fields.iter().map(|field| field.text(text).into_owned()).collect();
+    let found_jodie = format == Format::Table && options.format.is_none() && is_jodie(&first);
+    let format = if found_jodie { Format::Jodie } else { format };
+    split(block, next, separator, &mut fields);
+    let second = (next < block.len() && !is_blank(text, &fields)).then_some(fields.len());
+    let columns = Columns::find(file, &first, second, format, options).map_err(|fault| further(fault, lines))?;
+    let (start, lines) = match columns.headerless {
+        true => (start, lines),
+        false => (next, lines + count_lines(&text[start..next])),
+    };
+    Ok(Opening { format, columns, separator, start, lines })
+}
+
+/// Turns blocks of lines into parts.
+struct Parser<'a> {
+    file: &'a str,
+    columns: &'a Columns,
+    separator: u8,
+    source: usize,
+    destination: usize,
+    time: usize,
+    /// Columns with another use.
+    others: Vec<(usize, Role)>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(file: &'a str, opening: &'a Opening) -> Parser<'a> {
+        let Opening { columns, separator, .. } = opening;
+        let place = |wanted| columns.roles.iter().position(|role| *role == wanted).expect("columns have this role");
+        let others = columns.roles.iter().copied().enumerate();
+        Parser {
+            file,
+            columns,
+            separator: *separator,
+            source: place(Role::Source),
+            destination: place(Role::Destination),
+            time: place(Role::Time),
+            others: others.filter(|(_, role)| matches!(role, Role::Row | Role::Feature(_))).collect(),
+        }
+    }
+
+    /// Parses whole lines. A fault's line counts from 0 at the beginning of the block.
+    fn parse(&self, block: &[u8]) -> Result<Part, InputFault> {
+        let text = checked_text(self.file, block, self.separator, Some(self.columns))?;
+        let mut part = Part::new(self.columns.separated);
+        let mut fields = Vec::with_capacity(self.columns.roles.len());
+        let (mut at, mut line) = (0, 0);
+        while at < block.len() {
+            let next = match split(block, at, self.separator, &mut fields) {
+                End::Line(next) => next,
+                End::Block => block.len(),
+                End::OpenQuote => {
+                    let remedy = "close it, or double quotes that are text";
+                    return Err(self.fault(line, "opens a quote that is never closed", remedy));
+                }
+                End::AfterQuote(place) => {
+                    let fault = self.fault(line, "stands after a closing quote", "double quotes that are text");
+                    return Err(fault.value(text[place..].lines().next().unwrap_or_default()));
+                }
+            };
+            if next - at > LONGEST_RECORD {
+                let remedy = "check that the file is a table and that no quote is left open";
+                return Err(self.fault(line, "is longer than 64 MiB", remedy));
+            }
+            if !is_blank(text, &fields) {
+                self.event(text, &fields, line, &mut part)?;
+                part.event_lines.push(line as u32);
+            }
+            // A record with quotes may hold line ends.
+            let quoted = fields.iter().any(Field::is_quoted);
+            line += if quoted { count_lines(&text[at..next]).max(1) } else { 1 };
+            at = next;
+        }
+        part.lines = line;
+        Ok(part)
+    }
+
+    #[inline]
+    fn event(&self, text: &str, fields: &[Field], line: u64, part: &mut Part) -> Result<(), InputFault> {
+        if fields.len() != self.columns.roles.len() {
+            let problem = format!("has {} fields where {} are expected", fields.len(), self.columns.roles.len());
+            let remedy = "give all rows the same columns; quote fields that contain the separator";
+            return Err(self.fault(line, problem, remedy));
+        }
+        let refused = |column: usize, refusal: Refusal| {
+            let fault = self.fault(line, refusal.problem, refusal.remedy);
+            fault.column(&self.columns.names[column]).value(fields[column].text(text).as_bytes())
+        };
+        // The source comes first: its number is the smaller one if both nodes are new.
+        for (column, side) in [(self.source, Side::Source), (self.destination, Side::Destination)] {
+            let node =
+                intern(&mut part.names, &fields[column], text, side).map_err(|refusal| refused(column, refusal))?;
+            match side {
+                Side::Source => part.sources.push(node),
+                Side::Destination => part.destinations.push(node),
+            }
+        }
+        part.times.push(fields[self.time].raw(text)).map_err(|refusal| refused(self.time, refusal))?;
+        for &(column, role) in &self.others {
+            let field = &fields[column];
+            let read = match role {
+                Role::Row => number::row(field.raw(text)).map(|row| part.rows.push(row)),
+                Role::Feature(Encoding::Plain) => {
+                    number::feature(field.raw(text)).map(|value| part.features.push(value))
+                }
+                Role::Feature(encoding) => super::tgb::encode(encoding, &field.text(text), &mut part.features),
+                Role::Ignored | Role::Source | Role::Destination | Role::Time => Ok(()),
+            };
+            read.map_err(|refusal| refused(column, refusal))?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fault(&self, line: u64, problem: impl Into<String>, remedy: impl Into<String>) -> InputFault {
+        InputFault::new(self.file, problem, remedy).line(line)
+    }
+}
+
+#[inline]
+fn intern(names: &mut Names, field: &Field, text: &str, side: Side) -> Result<NodeId, Refusal> {
+    let id = field.text(text);
+    if id.is_empty() {
+        return Err(Refusal::new("is empty, but every event needs two nodes", "fill it or drop the row"));
+    }
+    names
+        .intern(&id, side)
+        .map_err(|_| Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it"))
+}
+
+/// The block as text, or where it is not UTF-8. The fault's line counts from 0.
+fn checked_text<'a>(
+    file: &str,
+    block: &'a [u8],
+    separator: u8,
+    columns: Option<&Columns>,
+) -> Result<&'a str, InputFault> {
+    std::str::from_utf8(block).map_err(|error| {
+        let (good, bad) = block.split_at(error.valid_up_to());
+        let line = memchr::memchr_iter(b'\n', good).count() as u64;
+        let record = memchr::memrchr(b'\n', good).map_or(good, |end| &good[end + 1..]);
+        let column = memchr::memchr_iter(separator, record).count();
+        let field = memchr::memrchr(separator, record).map_or(record, |end| &record[end + 1..]);
+        let rest = bad.split(|&byte| byte == separator || byte == b'\n').next().unwrap_or_default();
+        let name = columns.and_then(|columns| columns.names.get(column).cloned());
+        InputFault::new(file, "is not valid UTF-8", "convert the file, for example with iconv -t UTF-8")
+            .line(line)
+            .column(name.unwrap_or_else(|| (column + 1).to_string()))
+            .value([field, rest].concat())
+    })
+}
+
+fn count_lines(text: &str) -> u64 {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64
+}
