@@ -2,5 +2,6 @@
 
 pub mod error;
 pub mod event;
+pub mod metric;
 
 pub use error::{Error, Result};
