@@ -3,5 +3,6 @@
 pub mod error;
 pub mod event;
 pub mod metric;
+pub mod protocol;
 
 pub use error::{Error, Result};

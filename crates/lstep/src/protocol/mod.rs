@@ -1,0 +1,3 @@
+//! Which questions are asked, and what counts as known.
+
+pub mod dyglib;
