@@ -1,3 +1,4 @@
 //! Which questions are asked, and what counts as known.
 
 pub mod dyglib;
+pub mod tgb;
