@@ -5,6 +5,7 @@ pub mod error;
 pub mod event;
 pub mod graph;
 pub mod live;
+pub mod metric;
 pub mod model;
 pub mod protocol;
 pub mod read;

@@ -4,11 +4,13 @@
 //! and then revealed, with one [`Sheet`] for each setting and kind of negative. Models see only [`Queries`], which carry no
 //! labels. Depends on `event` and `graph`.
 
+pub mod dyglib;
 mod exam;
 mod negative;
 mod query;
 mod split;
 mod step;
+pub mod tgb;
 
 pub use exam::{Exam, Part, Setting, Sheet};
 pub use negative::{Negatives, Strategy, StreamSampler};
