@@ -160,16 +160,19 @@ impl Names {
         }
     }
 
-    /// Interns all names of another stream, in their order, and gives this one's nodes for them.
-    pub(crate) fn absorb(&mut self, other: &Names) -> Result<Vec<NodeId>> {
+    /// Interns all names of another stream, in their order, and gives this one's nodes for them, or the name for which there is
+    /// no room.
+    pub(crate) fn absorb<'a>(&mut self, other: &'a Names) -> std::result::Result<Vec<NodeId>, Name<'a>> {
         (0..other.len())
             .map(|node| {
                 let node = NodeId(node as u32);
                 let side = other.side(node).unwrap_or(Side::Source);
-                match other.name(node) {
+                let name = other.name(node);
+                let interned = match name {
                     Name::Integer(number) => self.intern_integer(number, side),
                     Name::Text(text) => self.intern(text, side),
-                }
+                };
+                interned.map_err(|_| name)
             })
             .collect()
     }

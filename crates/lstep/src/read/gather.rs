@@ -80,9 +80,9 @@ impl<'a> Gather<'a> {
         let first = self.times.len();
         let before = self.lines + 1;
         let line = |event: usize| before + part.event_lines.get(event).map_or(0, |&line| u64::from(line));
-        let nodes = self.names.absorb(&part.names).map_err(|error| {
-            let problem = format!("has too many nodes: {error}");
-            InputFault::new(self.file, problem, "split the file").line(line(0))
+        let nodes = self.names.absorb(&part.names).map_err(|id| {
+            let problem = format!("is one node too many: a stream has at most {} nodes", self.names.len());
+            InputFault::new(self.file, problem, "split the file or merge ids").value(id.to_string())
         })?;
         if (first + part.sources.len()) as u64 > Events::MOST {
             return Err(InputFault::new(self.file, "has more than 2^32 - 1 events", "split the file")

@@ -53,15 +53,14 @@ pub(super) fn read_table<T>(
     let Input { label, stream, compression, .. } = input;
     let fault = |error| Input::fault(&label, compression, error);
     let mut blocks = Blocks::new(stream, limits.block, options.separator);
-    let first = blocks.next().map_err(fault)?.unwrap_or_default();
+    let mut first = blocks.next().map_err(fault)?.unwrap_or_default();
     let opening = open(&label, &first, blocks.separator(), format, options)?;
     let parser = Parser::new(&label, &opening);
     let columns = &opening.columns;
     let names = Names::with_most(columns.separated, limits.nodes);
     let mut gather = Gather::new(&label, &columns.names[parser.time], opening.lines, names, options.sort);
-    gather.append(parser.parse(&first[opening.start..]))?;
-    drop(first);
-    let mut batch = Vec::new();
+    first.drain(..opening.start);
+    let mut batch = vec![first];
     let many = 2 * rayon::current_num_threads();
     loop {
         // While these blocks are parsed, the next ones are read and unpacked.
@@ -272,4 +271,70 @@ fn checked_text<'a>(
 
 fn count_lines(text: &str) -> u64 {
     memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Clock, Events};
+
+    type Read = (Events, Names, Clock);
+
+    fn read_with(text: &str, options: &ReadOptions, limits: Limits) -> Result<Read> {
+        let input = Input::new("e.csv".into(), text.as_bytes())?;
+        read_table(input, Format::Table, options, limits, |opening, mut gather| {
+            let features = gather.take_features(opening.columns.width())?;
+            gather.finish(features)
+        })
+    }
+
+    #[test]
+    fn where_blocks_are_cut_changes_nothing() {
+        let mut text = String::from("u,i,ts,w\n");
+        for event in 0..200 {
+            let (source, destination) = (event * 7 % 13, event * 5 % 11);
+            // Numbers first, then text with line ends, so that names change their kind on the way.
+            match event {
+                0..60 => text += &format!("{source},{destination},{event},0.5\n"),
+                60..120 => text += &format!("{source},\"a\n{destination}\",{event}.5,1\n\n"),
+                _ => text += &format!("\"{source}\"\"\",{destination},{event},2\r\n"),
+            }
+        }
+        for bipartite in [false, true] {
+            let options = ReadOptions { bipartite, ..ReadOptions::default() };
+            let whole = read_with(&text, &options, Limits::default()).expect("a good file");
+            for block in (1..200).chain([1000, 3000]) {
+                let limits = Limits { block, ..Limits::default() };
+                assert_eq!(read_with(&text, &options, limits).expect("a good file"), whole, "blocks of {block}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fault_s_line_does_not_depend_on_blocks() {
+        for (row, fault) in
+            [("1,2,x", "is not a time"), ("1,2", "has 2 fields"), ("1,2,5", "is before the event above")]
+        {
+            let mut text = String::from("u,i,ts\n");
+            (0..100).for_each(|event| text += &format!("\"3\n3\",4,{event}\n\n"));
+            text += &format!("{row}\n1,2,101\n");
+            for block in 1..400 {
+                let limits = Limits { block, ..Limits::default() };
+                let error = read_with(&text, &ReadOptions::default(), limits).expect_err("a fault").to_string();
+                assert!(error.starts_with("e.csv, line 302"), "{error}");
+                assert!(error.contains(fault), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_nodes_than_fit_are_refused() {
+        let limits = Limits { nodes: 3, ..Limits::default() };
+        assert!(read_with("u,i,ts\n1,2,1\n3,1,2\n", &ReadOptions::default(), limits).is_ok());
+        let error = read_with("u,i,ts\n1,2,1\n3,4,2\n", &ReadOptions::default(), limits).expect_err("four nodes");
+        assert_eq!(
+            error.to_string(),
+            "e.csv: \"4\" is one node too many: a stream has at most 3 nodes; split the file or merge ids"
+        );
+    }
 }
