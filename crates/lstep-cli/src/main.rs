@@ -1,2 +1,100 @@
-//! The `lstep` command.
-fn main() {}
+//! The `lstep` command: inspect, generate and evaluate streams of timed interactions.
+//!
+//! Exit codes: 0 done, 1 the answer is no, 2 failed. Results go to standard output, everything else to standard error.
+
+mod args;
+mod demo;
+mod evaluate;
+mod generate;
+mod inspect;
+mod progress;
+mod table;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Temporal link prediction that can be trusted: who will interact with whom next?
+///
+/// Without a command, makes the sample stream, inspects it, evaluates the counting models on it and prints the table.
+#[derive(Parser)]
+#[command(name = "lstep", version, after_help = EXAMPLES)]
+struct Lstep {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Threads to compute with; all cores by default. No result depends on it
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lstep                                         the sample stream, from data to table
+  lstep inspect events.csv.gz                   what is in a file
+  lstep evaluate events.csv --model edgebank    how far counting gets
+  lstep generate sample.csv --events 50000      a stream with planted habits";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Count what is in a stream and how far it repeats itself
+    Inspect(inspect::Inspect),
+    /// Make a synthetic stream with planted habits
+    Generate(generate::Generate),
+    /// Ask a model about the end of a stream and print honest numbers
+    Evaluate(Box<evaluate::Evaluate>),
+    /// Print the completion script of a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Lstep::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader that closes the pipe early, like `head`, has what it wanted.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lstep: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(lstep: Lstep) -> Result<()> {
+    if let Some(threads) = lstep.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    match lstep.command {
+        None => demo::run(),
+        Some(Command::Inspect(inspect)) => inspect.run(),
+        Some(Command::Generate(generate)) => generate.run(),
+        Some(Command::Evaluate(evaluate)) => evaluate.run(),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Prints a line of the result.
+fn say(line: impl std::fmt::Display) -> Result<()> {
+    writeln!(std::io::stdout().lock(), "{line}")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Lstep::command().debug_assert();
+    }
+}

@@ -9,5 +9,6 @@ pub mod metric;
 pub mod model;
 pub mod protocol;
 pub mod read;
+pub mod run;
 
 pub use error::{Error, Result};

@@ -3,13 +3,13 @@
 //! The streams are not part of the repository: `LSTEP_DATA` names the folder that holds `NAME/events.csv.gz`. Without it,
 //! or without a stream, the test says so and passes.
 
-use flate2::read::GzDecoder;
-use lstep::metric::StepMeans;
-use lstep::protocol::dyglib::{Columns, Part, Sampler, Split, Strategy, quantile};
-use rustc_hash::{FxHashMap, FxHashSet};
+use lstep::event::NodeId;
+use lstep::protocol::dyglib::{Columns, Part, Sampler, Split, Strategy};
+use lstep::read::{Dataset, ReadOptions, read};
+use lstep::run::{self, Asked, Contender, DyglibProtocol, Evaluation, Memory, ModelConfig, Protocol, Setting};
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::io::Read;
 use std::path::Path;
 
 const BATCH: usize = 200;
@@ -18,6 +18,20 @@ const STRATEGIES: [(&str, Strategy); 3] =
 const PARTS: [(&str, Part); 4] =
     [("val", Part::Val), ("new_val", Part::NewVal), ("test", Part::Test), ("new_test", Part::NewTest)];
 
+/// A real stream, or a visible message that it is skipped.
+fn dataset(name: &str) -> Option<Dataset> {
+    let Some(folder) = std::env::var_os("LSTEP_DATA") else {
+        eprintln!("SKIPPED {name}: LSTEP_DATA is not set");
+        return None;
+    };
+    let path = Path::new(&folder).join(name).join("events.csv.gz");
+    if !path.exists() {
+        eprintln!("SKIPPED {name}: there is no {}", path.display());
+        return None;
+    }
+    Some(read(path, &ReadOptions::default()).expect("a stream"))
+}
+
 struct Stream {
     sources: Vec<i64>,
     destinations: Vec<i64>,
@@ -25,28 +39,14 @@ struct Stream {
 }
 
 impl Stream {
-    /// Reads the first three columns: source, destination, time.
     fn read(name: &str) -> Option<Stream> {
-        let Some(folder) = std::env::var_os("LSTEP_DATA") else {
-            eprintln!("skipped, LSTEP_DATA is not set: {name}");
-            return None;
-        };
-        let path = Path::new(&folder).join(name).join("events.csv.gz");
-        let Ok(file) = std::fs::File::open(&path) else {
-            eprintln!("skipped, there is no {}", path.display());
-            return None;
-        };
-        let mut text = String::new();
-        GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
-        let mut stream = Stream { sources: Vec::new(), destinations: Vec::new(), times: Vec::new() };
-        for line in text.lines().skip(1) {
-            let mut fields = line.split(',');
-            let mut field = || fields.next().expect("three columns");
-            stream.sources.push(field().parse().expect("an id"));
-            stream.destinations.push(field().parse().expect("an id"));
-            stream.times.push(field().parse().expect("a time"));
-        }
-        Some(stream)
+        let dataset = dataset(name)?;
+        let column = |nodes: &[NodeId]| nodes.iter().map(|&node| dataset.names.number(node)).collect();
+        Some(Stream {
+            sources: column(dataset.events.sources()),
+            destinations: column(dataset.events.destinations()),
+            times: dataset.events.times().iter().map(|time| time.value()).collect(),
+        })
     }
 
     fn columns(&self) -> Columns<'_> {
@@ -136,67 +136,41 @@ fn every_negative_of_every_part_and_strategy_is_that_of_python() {
     }
 }
 
-/// EdgeBank here is as plain as in the script: what is tested is that negatives and areas give its numbers.
 #[test]
 fn edgebank_has_the_numbers_of_python() {
+    let memories = [
+        ("unlimited", Memory::Unlimited),
+        ("fixed_proportion", Memory::WindowProportion),
+        ("repeat_interval", Memory::WindowRepeat),
+        ("repeat_threshold", Memory::RepeatThreshold),
+    ];
     for (name, expected) in fixture(include_str!("fixtures/dyglib/edgebank_reference.json")) {
-        let Some(stream) = Stream::read(&name) else { continue };
-        let columns = stream.columns();
-        let split = Split::new(columns).expect("late nodes");
-        let mut samplers = STRATEGIES
-            .map(|(word, strategy)| (word, Sampler::new(columns, &split, Part::Test, strategy).expect("events")));
-        let mut means: FxHashMap<(&str, &str), StepMeans> = FxHashMap::default();
-        let pair = |row: usize| (stream.sources[row], stream.destinations[row]);
-        let mut known: Vec<usize> = split.train.iter().chain(&split.val).copied().collect();
-        for batch in split.test.chunks(BATCH) {
-            let positives: Vec<(i64, i64)> = batch.iter().map(|&row| pair(row)).collect();
-            let memories = memories(&stream, &known);
-            for (word, sampler) in &mut samplers {
-                let pairs = [positives.clone(), sampler.negatives(batch).expect("negatives")].concat();
-                let labels: Vec<bool> = (0..pairs.len()).map(|place| place < batch.len()).collect();
-                for (memory, edges) in &memories {
-                    let scores: Vec<f64> = pairs.iter().map(|pair| f64::from(u8::from(edges.contains(pair)))).collect();
-                    means.entry((memory, word)).or_default().add(&scores, &labels).expect("two classes");
-                }
-            }
-            known.extend(batch);
-        }
-        for ((memory, word), means) in &means {
-            let (mean, expected) = (means.mean().expect("batches"), &expected[memory][word]);
-            for (area, key) in [(mean.average_precision, "ap"), (mean.roc_auc, "auc")] {
-                let python = expected[key].as_f64().expect("a number");
+        let Some(dataset) = dataset(&name) else { continue };
+        let evaluation = Evaluation {
+            protocol: Protocol::Dyglib(DyglibProtocol::default()),
+            asked: Asked {
+                parts: vec![run::Part::Test],
+                settings: vec![Setting::Transductive],
+                strategies: vec![run::Strategy::Random, run::Strategy::Historical, run::Strategy::Inductive],
+            },
+            contenders: memories
+                .iter()
+                .map(|&(_, memory)| Contender::Fixed(ModelConfig::EdgeBank { memory }))
+                .collect(),
+            read_negatives: None,
+            write_negatives: None,
+        };
+        let report = evaluation.run(&run::Stream::from(dataset), &|_, _, _| ()).expect("numbers");
+        assert_eq!(report.results.len(), 12);
+        for (row, (memory, word)) in report.results.iter().zip(
+            memories.iter().flat_map(|(memory, _)| ["random", "historical", "inductive"].map(|word| (memory, word))),
+        ) {
+            for (area, key) in [(row.ap, "ap"), (row.auc, "auc")] {
+                let python = expected[memory][word][key].as_f64().expect("a number");
                 assert!((area - python).abs() < 2e-9, "{name} {memory} {word} {key}: {area} is not {python}");
             }
         }
-        assert_eq!(means.len(), 12);
     }
-}
-
-fn memories(stream: &Stream, known: &[usize]) -> [(&'static str, FxHashSet<(i64, i64)>); 4] {
-    let times: Vec<f64> = known.iter().map(|&row| stream.times[row]).collect();
-    let last = times[times.len() - 1];
-    let mut seen: FxHashMap<(i64, i64), Vec<f64>> = FxHashMap::default();
-    let mut order = Vec::new();
-    for &row in known {
-        let pair = (stream.sources[row], stream.destinations[row]);
-        let moments = seen.entry(pair).or_default();
-        if moments.is_empty() {
-            order.push(pair);
-        }
-        moments.push(stream.times[row]);
-    }
-    let since = |start: f64| {
-        order.iter().filter(|pair| *seen[pair].last().expect("seen at least once") >= start).copied().collect()
-    };
-    let gap = |moments: &Vec<f64>| (moments[moments.len() - 1] - moments[0]) / (moments.len() - 1) as f64;
-    let gaps: f64 = order.iter().map(|pair| &seen[pair]).filter(|moments| moments.len() > 1).map(gap).sum();
-    let threshold = known.len() as f64 / seen.len() as f64;
-    [
-        ("unlimited", order.iter().copied().collect()),
-        ("fixed_proportion", since(quantile(&times, 0.85).expect("a history"))),
-        ("repeat_interval", since(last - gaps / seen.len() as f64)),
-        ("repeat_threshold", order.iter().filter(|pair| seen[pair].len() as f64 >= threshold).copied().collect()),
-    ]
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -97,3 +97,21 @@ fn a_model_that_breaks_a_law_is_caught() {
         assert!(found.iter().any(|breach| breach.law == law), "{law}: {found:?}");
     }
 }
+
+#[test]
+fn every_counting_model_keeps_every_law_on_a_real_stream() {
+    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("SKIPPED every_counting_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
+        return;
+    };
+    for name in ["uci", "canparl"] {
+        let path = folder.join(name).join("events.csv.gz");
+        let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
+        // The middle of the first 6,000 events: the laws rebuild the log for every row.
+        let first = dataset.events.first(6_000);
+        for model in ModelConfig::counting_models() {
+            let breaches = check_config(&model, &EventLog::new(first.clone()), Check::default()).expect("checked");
+            assert_eq!(breaches, Vec::<Breach>::new(), "{name}: {model}");
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! TGB's files and TGB's rule, against files made by Python (`fixtures/tgb/pickles.py`, `fixtures/tgb/generated.py`).
 
-use lstep::protocol::tgb::{Columns, Generator, Negatives, Split, pickle};
+use lstep::event::{Events, Features, NodeId, Time};
+use lstep::protocol::Split;
+use lstep::protocol::tgb::{Columns, Generator, Negatives, pickle};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -34,12 +36,21 @@ fn the_generator_draws_what_py_tgb_draws() {
     let stream: Value = serde_json::from_str(&text).expect("the fixture is JSON");
     let column = |name: &str| -> Vec<i64> { serde_json::from_value(stream[name].clone()).expect("integers") };
     let (sources, destinations, times) = (column("source"), column("destination"), column("time"));
-    let split = Split::new(&times).expect("in order");
+    let events = Events::new(
+        sources.iter().map(|&id| NodeId(id as u32)).collect(),
+        destinations.iter().map(|&id| NodeId(id as u32)).collect(),
+        times.iter().map(|&time| Time::new(time as f64).expect("finite")).collect(),
+        Features::none(),
+    )
+    .expect("in order");
+    let split = Split::chronological(&events, 0.7, 0.85).expect("three parts");
     assert_eq!(
-        (Some(split.val_time), Some(split.test_time)),
+        (Some(split.train_until), Some(split.validation_until)),
         (stream["val_time"].as_f64(), stream["test_time"].as_f64())
     );
-    for (name, rows) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
+    let rows = |range: &std::ops::Range<u32>| range.start as usize..range.end as usize;
+    let (train, val, test) = (rows(&split.train), rows(&split.validation), rows(&split.test));
+    for (name, rows) in [("train", &train), ("val", &val), ("test", &test)] {
         assert_eq!(rows.len() as u64, stream[name], "{name}");
     }
     let part = |rows: &std::ops::Range<usize>| Columns {
@@ -49,8 +60,8 @@ fn the_generator_draws_what_py_tgb_draws() {
     };
     let range = stream["first"].as_i64().expect("an id")..=stream["last"].as_i64().expect("an id");
     for count in [1, 8, 1000] {
-        let mut generator = Generator::new(part(&split.train), range.clone(), count).expect("a range");
-        for (name, rows) in [("val", &split.val), ("test", &split.test)] {
+        let mut generator = Generator::new(part(&train), range.clone(), count).expect("a range");
+        for (name, rows) in [("val", &val), ("test", &test)] {
             let theirs = pickle::read(fixture(&format!("generated_{count}_{name}_ns.pkl"))).expect("py-tgb's file");
             assert_eq!(generator.next_part(part(rows)).expect("columns"), theirs, "{count} {name}");
         }

@@ -46,6 +46,12 @@ impl Features {
         &self.values[row * self.width..(row + 1) * self.width]
     }
 
+    /// The first `count` rows.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Features {
+        Features { width: self.width, values: self.values[..count * self.width].to_vec() }
+    }
+
     /// All rows, one after the other.
     pub fn values(&self) -> &[f32] {
         &self.values

@@ -53,6 +53,12 @@ impl Time {
     }
 }
 
+impl From<Time> for f64 {
+    fn from(time: Time) -> f64 {
+        time.0
+    }
+}
+
 impl Eq for Time {}
 
 impl Ord for Time {
@@ -127,6 +133,18 @@ impl Events {
     pub fn empty(feature_width: usize) -> Events {
         let features = Features::new(feature_width, Vec::new()).expect("no values are whole rows of any width");
         Events { features, ..Events::default() }
+    }
+
+    /// The first `count` events, or all if there are fewer.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Events {
+        let count = count.min(self.len());
+        Events {
+            sources: self.sources[..count].to_vec(),
+            destinations: self.destinations[..count].to_vec(),
+            times: self.times[..count].to_vec(),
+            features: self.features.first(count),
+        }
     }
 
     /// How many.

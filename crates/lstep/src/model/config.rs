@@ -71,6 +71,7 @@ impl fmt::Display for ModelConfig {
         match self {
             ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
             ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
+            ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);
                 f.write_str(&signals.iter().map(|&signal| name(signal)).collect::<Vec<_>>().join("+"))

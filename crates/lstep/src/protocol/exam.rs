@@ -57,13 +57,7 @@ impl Sheet {
             asked.extend(step);
             ends.push(asked.len());
         }
-        if negatives.len() != asked.len() {
-            return Err(Error::LengthMismatch {
-                what: "events asked and rows of negatives",
-                left: asked.len(),
-                right: negatives.len(),
-            });
-        }
+        fitting(&asked, &negatives)?;
         Ok(Sheet { part, setting, strategy, asked, ends, negatives })
     }
 
@@ -75,6 +69,13 @@ impl Sheet {
     /// The negatives, a row for each event asked.
     pub fn negatives(&self) -> &Negatives {
         &self.negatives
+    }
+
+    /// Asks the same events against other negatives.
+    pub fn replace_negatives(&mut self, negatives: Negatives) -> Result<()> {
+        fitting(&self.asked, &negatives)?;
+        self.negatives = negatives;
+        Ok(())
     }
 
     /// Which of the events asked belong to a step, as places in [`Sheet::asked`].
@@ -103,6 +104,13 @@ impl Sheet {
             }
         }
     }
+}
+
+fn fitting(asked: &[u32], negatives: &Negatives) -> Result<()> {
+    if asked.len() == negatives.len() {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch { what: "events asked and rows of negatives", left: asked.len(), right: negatives.len() })
 }
 
 /// Steps to be scored and revealed in order, and the sheets to be answered on the way.
@@ -155,6 +163,20 @@ impl Exam {
     pub fn reveals(&self, step: usize) -> &[u32] {
         let start = if step == 0 { 0 } else { self.ends[step - 1] };
         &self.order[start..self.ends[step]]
+    }
+
+    /// The same exam with only these of its sheets.
+    ///
+    /// # Panics
+    /// If there is no such sheet.
+    #[must_use]
+    pub fn only(&self, sheets: &[usize]) -> Exam {
+        Exam { sheets: sheets.iter().map(|&sheet| self.sheets[sheet].clone()).collect(), ..self.clone() }
+    }
+
+    /// The number of the first event that the exam reveals: all before it have been observed.
+    pub fn reveals_from(&self) -> u32 {
+        self.order.first().copied().unwrap_or(0)
     }
 
     /// How many candidates all sheets ask about.

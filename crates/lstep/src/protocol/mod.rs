@@ -1,19 +1,26 @@
 //! Which questions are asked, and what counts as known.
 //!
-//! A [`Plan`] lays a protocol over a stream: the [`Split`], the steps, who is new. From it come [`Exam`]s: steps to be scored
-//! and then revealed, with one [`Sheet`] for each setting and kind of negative. Models see only [`Queries`], which carry no
-//! labels. Depends on `event` and `graph`.
+//! A [`Protocol`] lays a [`Split`] over a stream and makes [`Exam`]s of it: steps to be scored and then revealed, with one
+//! [`Sheet`] for each part, setting and kind of negatives. Models see only [`Queries`], which carry no labels. [`dyglib`] and
+//! [`tgb`] are the field's habits, kept for comparison. Depends on `event` and `graph`.
 
 pub mod dyglib;
 mod exam;
 mod negative;
+mod negative_file;
+mod plan;
 mod query;
 mod split;
 mod step;
+mod stream;
 pub mod tgb;
 
 pub use exam::{Exam, Part, Setting, Sheet};
 pub use negative::{Negatives, Strategy, StreamSampler};
+pub(crate) use negative_file::naming;
+pub use negative_file::{negatives_sha256, read_negatives, write_negatives};
+pub use plan::{Asked, Protocol, Subject};
 pub use query::{Queries, Row, Scores};
 pub use split::{NodeSet, Split, quantile};
-pub use step::{StepRule, Visibility, cut};
+pub use step::{StepRule, Visibility, cut, cut_list};
+pub use stream::StreamProtocol;

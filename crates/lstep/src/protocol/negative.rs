@@ -139,10 +139,7 @@ impl StreamSampler<'_> {
             Strategy::Historical | Strategy::Inductive => Negatives::of_pairs(),
             Strategy::Tgb => return Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
         };
-        let part_start = match self.part {
-            Part::Validation => self.split.validation.start,
-            Part::Test => self.split.test.start,
-        };
+        let part_start = self.split.range(self.part).start;
         let mut asked = Vec::with_capacity(steps.len());
         for step in steps {
             let rows: Vec<Event> =

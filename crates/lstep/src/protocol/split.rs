@@ -3,9 +3,10 @@
 //! Boundaries are time quantiles, so events of one time are never on two sides; on coarse clocks the shares can be far from
 //! those asked for, and a part can come out empty, which is an error here and not a metric of nothing.
 
+use super::exam::Part;
 use crate::draw::Draw;
 use crate::error::{Error, Result};
-use crate::event::{Event, Events, NodeId, Time};
+use crate::event::{Event, Events, NodeId};
 use std::ops::Range;
 
 /// A set of nodes, looked up in O(1).
@@ -142,6 +143,14 @@ impl Split {
         self.new_nodes = every.filter(|node| !trained.contains(*node)).collect();
     }
 
+    /// The numbers of a part's events.
+    pub fn range(&self, part: Part) -> Range<u32> {
+        match part {
+            Part::Validation => self.validation.clone(),
+            Part::Test => self.test.clone(),
+        }
+    }
+
     /// Whether training may learn from this event: it is on training's side and neither of its nodes is held out.
     #[inline]
     pub fn trains(&self, event: Event) -> bool {
@@ -184,17 +193,18 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
     }
 }
 
-/// The quantile of times in order, as numpy computes it by default: position q (n - 1), linear between neighbours, from the
-/// upper neighbour down when the fraction is at least one half.
+/// The quantile of values in ascending order, as numpy computes it by default: position q (n - 1), linear between neighbours,
+/// from the nearer one, which is not the same in the last bit.
 ///
 /// # Panics
-/// If there are no times.
-pub fn quantile(sorted: &[Time], share: f64) -> f64 {
-    let position = share * (sorted.len() - 1) as f64;
+/// If there are no values, or the share is not within `0.0..=1.0`.
+pub fn quantile(ascending: &[impl Copy + Into<f64>], share: f64) -> f64 {
+    assert!((0.0..=1.0).contains(&share), "a share is between 0 and 1");
+    let position = share * (ascending.len() - 1) as f64;
     let below = position.floor();
     let fraction = position - below;
-    let low = sorted[below as usize].value();
-    let high = sorted[(below as usize + 1).min(sorted.len() - 1)].value();
+    let low: f64 = ascending[below as usize].into();
+    let high: f64 = ascending[(below as usize + 1).min(ascending.len() - 1)].into();
     let step = high - low;
     if fraction >= 0.5 { high - step * (1.0 - fraction) } else { low + step * fraction }
 }
@@ -202,7 +212,7 @@ pub fn quantile(sorted: &[Time], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Features;
+    use crate::event::{Features, Time};
 
     fn times(values: &[f64]) -> Vec<Time> {
         values.iter().map(|&value| Time::new(value).expect("finite")).collect()
@@ -220,6 +230,10 @@ mod tests {
         for (share, expected) in [(0.7, 10.8), (0.85, 26.6), (0.5, 10.0), (0.1, 0.4)] {
             assert!((quantile(&sorted, share) - expected).abs() < 1e-12, "{share}");
         }
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 1.0), 4.0);
+        assert_eq!(quantile(&[3.0], 0.7), 3.0);
+        // From the far side this would be 0.7000000000000001.
+        assert_eq!(quantile(&[0.1, 1.1], 0.6), 1.1 - (1.1 - 0.1) * (1.0 - 0.6));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs of events that are scored together and then revealed together, and what their questions may see.
 
-use crate::event::Events;
+use crate::event::{Events, Time};
 use std::ops::Range;
 
 /// What a question may see of the events near it. Reads of the graph are always strictly before the question's time.
@@ -32,19 +32,30 @@ pub enum StepRule {
 /// # Panics
 /// If the rule says zero events.
 pub fn cut(events: &Events, range: Range<u32>, rule: StepRule, visibility: Visibility) -> Vec<Range<u32>> {
-    let times = events.times();
+    let shift = range.start;
+    let steps = cut_by(range.len(), |place| events.times()[shift as usize + place], rule, visibility);
+    steps.into_iter().map(|step| shift + step.start as u32..shift + step.end as u32).collect()
+}
+
+/// Cuts a list of event numbers into steps, given as places in the list; otherwise as [`cut`].
+///
+/// # Panics
+/// If the rule says zero events.
+pub fn cut_list(events: &Events, numbers: &[u32], rule: StepRule, visibility: Visibility) -> Vec<Range<usize>> {
+    cut_by(numbers.len(), |place| events.times()[numbers[place] as usize], rule, visibility)
+}
+
+fn cut_by(count: usize, time: impl Fn(usize) -> Time, rule: StepRule, visibility: Visibility) -> Vec<Range<usize>> {
+    let (least, whole_times) = match rule {
+        StepRule::Events(0) => panic!("a step has at least one event"),
+        StepRule::Events(events) => (events as usize, visibility == Visibility::Strict),
+        StepRule::DistinctTime => (1, true),
+    };
     let mut steps = Vec::new();
-    let mut start = range.start;
-    while start < range.end {
-        let (least, whole_times) = match rule {
-            StepRule::Events(count) => {
-                assert!(count > 0, "a step has at least one event");
-                (count, visibility == Visibility::Strict)
-            }
-            StepRule::DistinctTime => (1, true),
-        };
-        let mut end = start.saturating_add(least).min(range.end);
-        while whole_times && end < range.end && times[end as usize] == times[end as usize - 1] {
+    let mut start = 0;
+    while start < count {
+        let mut end = (start + least).min(count);
+        while whole_times && end < count && time(end) == time(end - 1) {
             end += 1;
         }
         steps.push(start..end);
@@ -56,7 +67,7 @@ pub fn cut(events: &Events, range: Range<u32>, rule: StepRule, visibility: Visib
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Features, NodeId, Time};
+    use crate::event::{Features, NodeId};
 
     fn stream(times: &[f64]) -> Events {
         let nodes = vec![NodeId(0); times.len()];
@@ -74,6 +85,13 @@ mod tests {
     fn strict_steps_never_part_events_of_one_time() {
         let events = stream(&[0., 0., 0., 1., 1., 2., 3.]);
         assert_eq!(cut(&events, 0..7, StepRule::Events(2), Visibility::Strict), [0..3, 3..5, 5..7]);
+    }
+
+    #[test]
+    fn a_list_with_gaps_is_cut_like_a_range() {
+        let events = stream(&[0., 0., 0., 1., 1., 2., 3.]);
+        assert_eq!(cut_list(&events, &[0, 2, 3, 6], StepRule::Events(3), Visibility::Event), [0..3, 3..4]);
+        assert_eq!(cut_list(&events, &[0, 2, 3, 6], StepRule::DistinctTime, Visibility::Event), [0..2, 2..3, 3..4]);
     }
 
     #[test]

@@ -11,10 +11,12 @@
 //! Known faults of the protocol (collisions with true events, negatives that depend on the batch size, sources replaced in
 //! two of three strategies) are reproduced, not repaired.
 
+mod exam;
 pub mod mersenne;
 mod negative;
 pub mod pyset;
 mod split;
 
+pub use exam::DyglibProtocol;
 pub use negative::{Part, Sampler, Strategy};
-pub use split::{Columns, Split, quantile};
+pub use split::{Columns, Split};

@@ -6,6 +6,7 @@
 use super::mersenne::PyRandom;
 use super::pyset::PySet;
 use crate::error::{Error, Result};
+use crate::protocol::quantile;
 use rustc_hash::FxHashSet;
 
 /// Events as columns, with the ids and times of an `ml_NAME.csv`. Times never decrease.
@@ -86,7 +87,7 @@ impl Split {
     /// Refuses a stream in which fewer nodes occur after training than have to be sampled.
     pub fn new(columns: Columns<'_>) -> Result<Split> {
         let Columns { sources, destinations, times } = columns;
-        let [val_time, test_time] = [0.7, 0.85].map(|share| quantile(times, share).expect("there are events"));
+        let [val_time, test_time] = [0.7, 0.85].map(|share| quantile(times, share));
 
         let known = times.partition_point(|&time| time <= val_time);
         let late_sources: PySet<i64> = sources[known..].iter().copied().collect();
@@ -130,22 +131,6 @@ impl Split {
     }
 }
 
-/// numpy's `quantile`, linear, of values in ascending order; none of nothing.
-///
-/// Between two values it interpolates from the nearer one, which is not the same in the last bit.
-///
-/// # Panics
-/// If the share is not within `0.0..=1.0`.
-pub fn quantile(ascending: &[f64], share: f64) -> Option<f64> {
-    assert!((0.0..=1.0).contains(&share), "a share is between 0 and 1");
-    let place = share * ascending.len().checked_sub(1)? as f64;
-    let below = ascending[place as usize];
-    let above = *ascending.get(place as usize + 1).unwrap_or(&below);
-    let part = place - place.floor();
-    let gap = above - below;
-    Some(if part >= 0.5 { above - gap * (1.0 - part) } else { below + gap * part })
-}
-
 pub(super) fn empty(part: &'static str, reason: &str, remedy: &str) -> Error {
     Error::EmptyPart { part, reason: reason.to_string(), remedy: remedy.to_string() }
 }
@@ -153,16 +138,6 @@ pub(super) fn empty(part: &'static str, reason: &str, remedy: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_quantile_is_interpolated_from_the_nearer_side() {
-        assert_eq!(quantile(&[0.0, 10.0], 0.25), Some(2.5));
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 1.0), Some(4.0));
-        assert_eq!(quantile(&[3.0], 0.7), Some(3.0));
-        assert_eq!(quantile(&[], 0.7), None);
-        // From the far side this would be 0.7000000000000001.
-        assert_eq!(quantile(&[0.1, 1.1], 0.6), Some(1.1 - (1.1 - 0.1) * (1.0 - 0.6)));
-    }
 
     #[test]
     fn equal_times_never_straddle_a_boundary() {

@@ -1,0 +1,69 @@
+//! `lstep inspect`: what is in a stream.
+
+use crate::args::EventsFile;
+use crate::say;
+use crate::table::Table;
+use anyhow::Result;
+use clap::Args;
+use lstep::run::{InspectReport, inspect};
+
+/// Count what is in a stream and how far it repeats itself.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lstep inspect events.csv.gz
+  lstep inspect mail.parquet --src sender --dst recipient --time sent_at
+  zcat log.csv.gz | lstep inspect - --json")]
+pub struct Inspect {
+    #[command(flatten)]
+    file: EventsFile,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Inspect {
+    /// Reads, counts, prints.
+    pub fn run(&self) -> Result<()> {
+        let report = inspect(&self.file.read()?);
+        if self.json { say(serde_json::to_string_pretty(&report)?) } else { show(&report) }
+    }
+}
+
+/// Prints an inspection for people.
+pub fn show(report: &InspectReport) -> Result<()> {
+    let portrait = &report.portrait;
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), String::from);
+    let mut table = Table::new([report.dataset.as_str(), "", ""]);
+    let mut row = |name: &str, value: String, note: &str| table.row(vec![name.to_string(), value, note.to_string()]);
+    row(
+        "nodes",
+        portrait.nodes.to_string(),
+        if portrait.bipartite { "no node is both source and destination" } else { "" },
+    );
+    row("sources", portrait.sources.to_string(), "");
+    row("destinations", portrait.destinations.to_string(), "");
+    row("events", portrait.events.to_string(), "");
+    row("distinct times", portrait.distinct_times.to_string(), "");
+    row("first time", text(&report.first_time), "");
+    row("last time", text(&report.last_time), "");
+    row("distinct pairs", portrait.distinct_pairs.to_string(), "");
+    row("self-loops", portrait.self_loops.to_string(), "");
+    row("duplicates", portrait.duplicate_events.to_string(), "same pair and time as an earlier event");
+    row("repeats", percent(portrait.repeat_share), "events whose pair occurred before");
+    row("replies", percent(portrait.reply_share), "events whose pair occurred before the other way round");
+    row("busiest node", format!("{} events", portrait.busiest_node_events), "");
+    row("edge features", portrait.edge_feature_width.to_string(), "");
+    row("node features", portrait.node_feature_width.to_string(), "");
+    match (portrait.parts, portrait.surprise, portrait.new_nodes_in_test) {
+        (Some([train, validation, test]), Some(surprise), Some(new_nodes)) => {
+            row("70/15/15 split", format!("{train} / {validation} / {test}"), "train, validation, test by time");
+            row("surprise", percent(surprise), "test pairs never seen in train");
+            row("new in test", format!("{new_nodes} nodes"), "never seen in train");
+        }
+        _ => row("70/15/15 split", "impossible".to_string(), "too few distinct times"),
+    }
+    say(table.show().trim_end())
+}

@@ -1,0 +1,64 @@
+//! Tables for people: columns aligned, numbers to the right.
+
+/// A table in the making.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Starts with the names of the columns.
+    pub fn new<const N: usize>(columns: [&str; N]) -> Table {
+        Table::with_columns(columns.map(String::from).to_vec())
+    }
+
+    /// Starts with names of columns that are not known beforehand.
+    pub fn with_columns(columns: Vec<String>) -> Table {
+        Table { rows: vec![columns] }
+    }
+
+    /// Adds a row with as many cells as there are columns.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The table as lines of text; a column of numbers is aligned to the right.
+    pub fn show(&self) -> String {
+        let columns = self.rows[0].len();
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let numeric = |column: usize| {
+            let cells = self.rows[1..].iter().map(|row| row[column].as_str());
+            cells.clone().any(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))
+                && cells.into_iter().all(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells: Vec<String> = (0..columns)
+                .map(|column| {
+                    let (cell, width) = (&row[column], width(column));
+                    if numeric(column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                })
+                .collect();
+            text.push_str(cells.join("  ").trim_end());
+            text.push('\n');
+            if number == 0 {
+                let rules: Vec<String> = (0..columns).map(|column| "-".repeat(width(column))).collect();
+                text.push_str(&rules.join("  "));
+                text.push('\n');
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_to_the_right_and_words_to_the_left() {
+        let mut table = Table::new(["model", "ap"]);
+        table.row(vec!["a".into(), "0.5".into()]);
+        table.row(vec!["longer".into(), "10.25".into()]);
+        assert_eq!(table.show(), "model      ap\n------  -----\na         0.5\nlonger  10.25\n");
+    }
+}

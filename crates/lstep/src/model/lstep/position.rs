@@ -1,0 +1,186 @@
+//! What each node's position was at the last L steps, as change points and not as L copies.
+//!
+//! A position changes only when it is updated, so a node's last L positions are a few runs of equal vectors. Each vector is a
+//! row of one table; a row knows since which snapshot it holds and which row it superseded. A superseded row is given back as
+//! soon as no window can see it any more, so memory follows the number of changes within L steps, plus one row for each
+//! node that ever had a position.
+
+use crate::event::NodeId;
+use std::collections::VecDeque;
+
+const NONE: u32 = u32::MAX;
+
+/// The positions of all nodes over the last L snapshots.
+#[derive(Debug, Clone)]
+pub struct Positions {
+    width: usize,
+    window: usize,
+    /// How many snapshots there have been; the next one has this number.
+    snapshots: u32,
+    /// The newest row of each node.
+    newest: Vec<u32>,
+    rows: Vec<Row>,
+    vectors: Vec<f32>,
+    free: Vec<u32>,
+    /// Rows that no window sees from a snapshot on, in the order of that snapshot.
+    expiring: VecDeque<Expiry>,
+}
+
+/// Since when a vector holds, and what held before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Row {
+    since: u32,
+    before: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Expiry {
+    /// Once there are this many snapshots, the window begins after the row.
+    at: u32,
+    row: u32,
+    successor: u32,
+}
+
+/// A position that held for some slots of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The vector's row in [`Positions::vectors`].
+    pub row: u32,
+    /// The first slot, of L, oldest first.
+    pub start: u32,
+    /// One past the last slot.
+    pub end: u32,
+}
+
+impl Positions {
+    /// No snapshots yet, for vectors of `width` numbers and a window of `window` snapshots.
+    pub fn new(width: usize, window: usize) -> Positions {
+        Positions {
+            width,
+            window,
+            snapshots: 0,
+            newest: Vec::new(),
+            rows: Vec::new(),
+            vectors: Vec::new(),
+            free: Vec::new(),
+            expiring: VecDeque::new(),
+        }
+    }
+
+    /// How many snapshots there have been.
+    pub fn snapshots(&self) -> u32 {
+        self.snapshots
+    }
+
+    /// All vectors, those no longer in use included; rows of [`Run`]s.
+    pub fn vectors(&self) -> &[f32] {
+        &self.vectors
+    }
+
+    /// How many vectors are in use.
+    pub fn held(&self) -> usize {
+        self.rows.len() - self.free.len()
+    }
+
+    /// The node's newest position; nothing if it never had one.
+    pub fn latest(&self, node: NodeId) -> Option<&[f32]> {
+        let row = self.newest.get(node.index()).copied().filter(|row| *row != NONE)? as usize;
+        Some(&self.vectors[row * self.width..(row + 1) * self.width])
+    }
+
+    /// Appends the node's runs in the window of the L newest snapshots, newest first. Slots before its first position have
+    /// none: they are zero vectors, and so are slots before the first snapshot.
+    pub fn runs(&self, node: NodeId, runs: &mut Vec<Run>) {
+        let Some(&newest) = self.newest.get(node.index()) else { return };
+        // Slot of a snapshot: the newest one has slot L - 1.
+        let slot = |snapshot: u32| i64::from(snapshot) + self.window as i64 - i64::from(self.snapshots);
+        let (mut row, mut end) = (newest, self.window as u32);
+        while row != NONE && end > 0 {
+            let Row { since, before } = self.rows[row as usize];
+            let start = slot(since).max(0) as u32;
+            if start < end {
+                runs.push(Run { row, start, end });
+            }
+            (row, end) = (before, start);
+        }
+    }
+
+    /// Ends a snapshot in which `nodes` got new positions, the rows of `vectors`; all others keep theirs.
+    ///
+    /// # Panics
+    /// If there are not as many vectors as nodes.
+    pub fn push_snapshot(&mut self, nodes: &[NodeId], vectors: &[f32]) {
+        assert_eq!(vectors.len(), nodes.len() * self.width, "a vector for each node");
+        let snapshot = self.snapshots;
+        for (place, &node) in nodes.iter().enumerate() {
+            if node.index() >= self.newest.len() {
+                self.newest.resize(node.index() + 1, NONE);
+            }
+            let before = self.newest[node.index()];
+            let row = self.room();
+            self.rows[row as usize] = Row { since: snapshot, before };
+            let target = row as usize * self.width;
+            let vector = &vectors[place * self.width..(place + 1) * self.width];
+            self.vectors[target..target + self.width].copy_from_slice(vector);
+            self.newest[node.index()] = row;
+            if before != NONE {
+                let at = snapshot + self.window as u32;
+                self.expiring.push_back(Expiry { at, row: before, successor: row });
+            }
+        }
+        self.snapshots += 1;
+        while let Some(expiry) = self.expiring.front().copied().filter(|expiry| expiry.at <= self.snapshots) {
+            self.expiring.pop_front();
+            self.rows[expiry.successor as usize].before = NONE;
+            self.free.push(expiry.row);
+        }
+    }
+
+    fn room(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.rows.push(Row { since: 0, before: NONE });
+            self.vectors.resize(self.rows.len() * self.width, 0.0);
+            self.rows.len() as u32 - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+    proptest! {
+        #[test]
+        fn runs_tell_what_copies_of_every_snapshot_would(
+            changes in prop::collection::vec(prop::collection::btree_set(0u32..5, 0..4), 1..30),
+            window in 1usize..7,
+        ) {
+            let mut positions = Positions::new(1, window);
+            let mut copies: Vec<[f32; 6]> = Vec::new();
+            for (snapshot, changed) in changes.iter().enumerate() {
+                let nodes: Vec<NodeId> = changed.iter().map(|&node| NodeId(node)).collect();
+                let vectors: Vec<f32> = changed.iter().map(|&node| (snapshot * 10 + node as usize + 1) as f32).collect();
+                positions.push_snapshot(&nodes, &vectors);
+                let mut copy = copies.last().copied().unwrap_or_default();
+                nodes.iter().zip(&vectors).for_each(|(node, vector)| copy[node.index()] = *vector);
+                copies.push(copy);
+                for node in 0..6 {
+                    let mut slots = vec![0.0; window];
+                    let mut runs = Vec::new();
+                    positions.runs(NodeId(node), &mut runs);
+                    for run in runs {
+                        prop_assert!(run.start < run.end);
+                        slots[run.start as usize..run.end as usize].fill(positions.vectors()[run.row as usize]);
+                    }
+                    let plain: Vec<f32> = (0..window)
+                        .map(|slot| (copies.len() + slot).checked_sub(window).map_or(0.0, |s| copies[s][node as usize]))
+                        .collect();
+                    prop_assert_eq!(slots, plain);
+                }
+                let in_window: usize = changes[..=snapshot].iter().rev().take(window).map(|set| set.len()).sum();
+                prop_assert!(positions.held() <= in_window + 5, "{} rows for {in_window} changes", positions.held());
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! From the emulation's rows and ids to exams over the stream.
+
+use super::{Columns, Part as EmulatedPart, Sampler, Split as EmulatedSplit, Strategy as EmulatedStrategy};
+use crate::error::{Error, Result};
+use crate::event::NodeId;
+use crate::protocol::{Asked, Exam, Negatives, Part, Setting, Sheet, Split, Strategy, Subject, Visibility};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// DyGLib's protocol.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DyglibProtocol {
+    /// Events in a step, at least 1; the draws depend on it. 200 in DyGLib.
+    pub step: u32,
+}
+
+impl Default for DyglibProtocol {
+    fn default() -> DyglibProtocol {
+        DyglibProtocol { step: 200 }
+    }
+}
+
+impl DyglibProtocol {
+    /// The split, with the nodes held out that DyGLib holds out.
+    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
+        let numbered = Numbered::new(subject);
+        let emulated = EmulatedSplit::new(numbered.columns()?)?;
+        let mut split = Split::chronological(subject.events, 0.7, 0.85)?;
+        let held_out = emulated.sampled.iter().map(|number| numbered.nodes[number]).collect();
+        split.hold_out(subject.events, held_out);
+        Ok(split)
+    }
+
+    /// An exam for each part and setting: each has batches of its own, and the state evolves over the events asked only.
+    pub fn exams(&self, subject: Subject<'_>, _: &Split, asked: &Asked) -> Result<Vec<Exam>> {
+        if self.step == 0 {
+            return Err(Error::setting("step", 0, "a step has at least one event"));
+        }
+        let numbered = Numbered::new(subject);
+        let columns = numbered.columns()?;
+        let split = EmulatedSplit::new(columns)?;
+        let size = self.step as usize;
+        let batches = |rows: &[usize]| -> Vec<Vec<u32>> {
+            rows.chunks(size).map(|batch| batch.iter().map(|&row| row as u32).collect()).collect()
+        };
+        let mut exams = Vec::new();
+        for &part in &asked.parts {
+            for &setting in &asked.settings {
+                let emulated = emulated_part(part, setting);
+                let rows = emulated.events(&split);
+                // Test goes on from the state after validation.
+                let before = if part == Part::Test { batches(&split.val) } else { Vec::new() };
+                let mut sheets = Vec::new();
+                for &strategy in &asked.strategies {
+                    let mut sampler = Sampler::new(columns, &split, emulated, emulated_strategy(strategy)?)?;
+                    let negatives = numbered.negatives(&mut sampler, strategy, rows, size)?;
+                    let steps = before.iter().map(|_| Vec::new()).chain(batches(rows));
+                    sheets.push(Sheet::new(part, setting, strategy, steps, negatives)?);
+                }
+                let steps = before.into_iter().chain(batches(rows));
+                exams.push(Exam::new(steps, sheets, Visibility::Event, true)?);
+            }
+        }
+        Ok(exams)
+    }
+}
+
+fn emulated_part(part: Part, setting: Setting) -> EmulatedPart {
+    match (part, setting) {
+        (Part::Validation, Setting::Transductive) => EmulatedPart::Val,
+        (Part::Validation, Setting::Inductive) => EmulatedPart::NewVal,
+        (Part::Test, Setting::Transductive) => EmulatedPart::Test,
+        (Part::Test, Setting::Inductive) => EmulatedPart::NewTest,
+    }
+}
+
+fn emulated_strategy(strategy: Strategy) -> Result<EmulatedStrategy> {
+    match strategy {
+        Strategy::Random => Ok(EmulatedStrategy::Random),
+        Strategy::Historical => Ok(EmulatedStrategy::Historical),
+        Strategy::Inductive => Ok(EmulatedStrategy::Inductive),
+        Strategy::Tgb => Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
+    }
+}
+
+/// The stream with the ids DyGLib's pre-processing gives its nodes.
+struct Numbered {
+    sources: Vec<i64>,
+    destinations: Vec<i64>,
+    times: Vec<f64>,
+    nodes: FxHashMap<i64, NodeId>,
+}
+
+impl Numbered {
+    fn new(subject: Subject<'_>) -> Numbered {
+        let numbers: Vec<i64> =
+            (0..subject.names.len()).map(|node| subject.names.number(NodeId(node as u32))).collect();
+        let column = |nodes: &[NodeId]| nodes.iter().map(|node| numbers[node.index()]).collect();
+        Numbered {
+            sources: column(subject.events.sources()),
+            destinations: column(subject.events.destinations()),
+            times: subject.events.times().iter().map(|time| time.value()).collect(),
+            nodes: numbers.iter().enumerate().map(|(node, &number)| (number, NodeId(node as u32))).collect(),
+        }
+    }
+
+    fn columns(&self) -> Result<Columns<'_>> {
+        Columns::new(&self.sources, &self.destinations, &self.times)
+    }
+
+    fn negatives(
+        &self,
+        sampler: &mut Sampler<'_>,
+        strategy: Strategy,
+        rows: &[usize],
+        size: usize,
+    ) -> Result<Negatives> {
+        let mut negatives =
+            if strategy == Strategy::Random { Negatives::of_destinations() } else { Negatives::of_pairs() };
+        for batch in rows.chunks(size) {
+            for (source, destination) in sampler.negatives(batch)? {
+                match strategy {
+                    Strategy::Random => negatives.push_destinations([self.nodes[&destination]]),
+                    _ => negatives.push_pairs([(self.nodes[&source], self.nodes[&destination])]),
+                }
+            }
+        }
+        Ok(negatives)
+    }
+}

@@ -1,0 +1,94 @@
+//! The stream protocol: one stream that runs on from training through validation to test, and nobody sees ahead.
+//!
+//! The default. Everything is observed once and in order; all sheets are answered in one pass.
+
+use super::exam::{Exam, Part, Sheet};
+use super::negative::StreamSampler;
+use super::plan::Asked;
+use super::split::Split;
+use super::step::{StepRule, Visibility, cut};
+use crate::error::{Error, Result};
+use crate::event::Events;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// How a stream is split, stepped and asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamProtocol {
+    /// Time quantiles at which validation and test begin, each in (0, 1). The field's 70/15/15.
+    pub split: (f64, f64),
+    /// Where steps end.
+    pub step: StepRule,
+    /// What questions may see.
+    pub visibility: Visibility,
+    /// Share of all nodes that training does not get to know, in [0, 1).
+    pub held_out: f64,
+    /// Negatives for each event, at least 1; more than there are destinations means all of them.
+    pub per_event: usize,
+    /// Seed of held-out nodes and negatives.
+    pub seed: u64,
+}
+
+impl Default for StreamProtocol {
+    fn default() -> StreamProtocol {
+        StreamProtocol {
+            split: (0.7, 0.85),
+            step: StepRule::Events(200),
+            visibility: Visibility::Event,
+            held_out: 0.0,
+            per_event: 1,
+            seed: 0,
+        }
+    }
+}
+
+impl StreamProtocol {
+    /// The split of a stream.
+    pub fn split(&self, events: &Events) -> Result<Split> {
+        let mut split = Split::chronological(events, self.split.0, self.split.1)?;
+        if self.held_out > 0.0 {
+            split.hold_out_share(events, self.held_out, self.seed)?;
+        }
+        Ok(split)
+    }
+
+    /// One exam over validation and test with a sheet for each part, setting and strategy.
+    pub fn exam(&self, events: &Events, split: &Split, asked: &Asked) -> Result<Exam> {
+        if self.per_event == 0 {
+            return Err(Error::setting("per-event", 0, "an event needs at least one negative"));
+        }
+        let steps_of = |part| cut(events, split.range(part), self.step, self.visibility);
+        let (validation, test) = (steps_of(Part::Validation), steps_of(Part::Test));
+        let mut sheets = Vec::new();
+        for &part in &asked.parts {
+            let (steps, before, after) = match part {
+                Part::Validation => (&validation, 0, test.len()),
+                Part::Test => (&test, validation.len(), 0),
+            };
+            for &setting in &asked.settings {
+                let sampler =
+                    StreamSampler { events, split, part, setting, seed: self.seed, per_event: self.per_event };
+                for &strategy in &asked.strategies {
+                    let (asked, negatives) = sampler.sample(strategy, steps)?;
+                    if negatives.is_empty() {
+                        return Err(no_new_nodes(split));
+                    }
+                    let nothing = |count| std::iter::repeat_n(Vec::new(), count);
+                    let asked = nothing(before).chain(asked).chain(nothing(after));
+                    sheets.push(Sheet::new(part, setting, strategy, asked, negatives)?);
+                }
+            }
+        }
+        let steps = validation.into_iter().chain(test).map(Range::collect);
+        Exam::new(steps, sheets, self.visibility, false)
+    }
+}
+
+fn no_new_nodes(split: &Split) -> Error {
+    Error::EmptyPart {
+        part: "inductive",
+        reason: format!("{} nodes are new after training, none of them is in this part", split.new_nodes().len()),
+        remedy: "hold some out of training with --held-out 0.1, or ask for --setting transductive only".into(),
+    }
+}

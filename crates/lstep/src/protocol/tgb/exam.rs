@@ -1,0 +1,183 @@
+//! From TGB's files and rule to exams over the stream.
+
+use super::{Columns, Generator, Negatives as Lists, pickle};
+use crate::error::{Error, InputFault, Result};
+use crate::event::NodeId;
+use crate::protocol::{
+    Asked, Exam, Negatives, Part, Setting, Sheet, Split, StepRule, Strategy, Subject, Visibility, cut,
+};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The Temporal Graph Benchmark's protocol.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TgbProtocol {
+    /// Events in a step, at least 1. 200 in the benchmark's examples.
+    pub step: u32,
+    /// What questions may see. The leaderboard holds results of `step` and of `event`, which are not comparable.
+    pub visibility: Visibility,
+    /// Negatives for each event where they are generated, at least 1; as many as there are if there are fewer.
+    pub per_event: usize,
+    /// The dataset's name, with which its files begin.
+    pub dataset: String,
+    /// Folder with the benchmark's own negatives, `NAME_val_ns.pkl` and `NAME_test_ns.pkl`, perhaps with a version.
+    pub folder: Option<PathBuf>,
+}
+
+/// Negatives per event that the benchmark asks for; for tgbl-wiki and tgbl-lastfm that is all there are.
+const PER_EVENT: [(&str, usize); 9] = [
+    ("tgbl-wiki", 12_000),
+    ("tgbl-review", 100),
+    ("tgbl-coin", 20),
+    ("tgbl-comment", 20),
+    ("tgbl-flight", 20),
+    ("tgbl-enron", 1_000),
+    ("tgbl-uci", 1_000),
+    ("tgbl-subreddit", 1_000),
+    ("tgbl-lastfm", 2_000),
+];
+
+impl TgbProtocol {
+    /// The benchmark's settings for a dataset, and 100 negatives an event for one that it does not have.
+    pub fn for_dataset(dataset: &str, folder: Option<PathBuf>) -> TgbProtocol {
+        let per_event = PER_EVENT.iter().find(|known| known.0 == dataset).map_or(100, |known| known.1);
+        TgbProtocol { step: 200, visibility: Visibility::Step, per_event, dataset: dataset.to_string(), folder }
+    }
+
+    /// The split: time quantiles, and no node is held out.
+    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
+        Split::chronological(subject.events, 0.7, 0.85)
+    }
+
+    /// One exam over validation and test, as the stream runs on.
+    pub fn exams(&self, subject: Subject<'_>, split: &Split, asked: &Asked) -> Result<Vec<Exam>> {
+        if self.step == 0 || self.per_event == 0 {
+            return Err(Error::setting("step and per-event", 0, "both are at least 1"));
+        }
+        if asked.settings != [Setting::Transductive] {
+            return Err(Error::setting("setting", "inductive", "the benchmark asks about all events only"));
+        }
+        let numbered = Numbered::new(subject);
+        let steps_of = |part| cut(subject.events, split.range(part), StepRule::Events(self.step), self.visibility);
+        let (validation, test) = (steps_of(Part::Validation), steps_of(Part::Test));
+        let mut sheets = Vec::new();
+        for (part, lists) in self.lists(&numbered, split, &asked.parts)? {
+            let negatives = numbered.negatives(&lists, split.range(part))?;
+            let steps = [(Part::Validation, &validation), (Part::Test, &test)].into_iter();
+            let asked = steps.flat_map(|(of, steps)| {
+                steps.iter().map(move |step| if of == part { step.clone().collect() } else { Vec::new() })
+            });
+            sheets.push(Sheet::new(part, Setting::Transductive, Strategy::Tgb, asked, negatives)?);
+        }
+        let steps = validation.iter().chain(&test).map(|step| step.clone().collect());
+        Ok(vec![Exam::new(steps, sheets, self.visibility, false)?])
+    }
+
+    /// The benchmark's own lists for each part asked about, or ones made by its rule where it has none.
+    fn lists(&self, numbered: &Numbered, split: &Split, parts: &[Part]) -> Result<Vec<(Part, Lists)>> {
+        let mut lists = Vec::new();
+        let mut made = None;
+        for &part in parts {
+            let file = self.folder.as_deref().and_then(|folder| negatives_file(folder, &self.dataset, part));
+            let list = match file {
+                Some(path) => pickle::read(path)?,
+                None => {
+                    // One stream of draws runs through both parts, so both are made.
+                    let (validation, test) = match made.take() {
+                        Some(both) => both,
+                        None => {
+                            let mut generator = numbered.generator(split, self.per_event)?;
+                            let mut next = |part| generator.next_part(numbered.columns(split.range(part)));
+                            (next(Part::Validation)?, next(Part::Test)?)
+                        }
+                    };
+                    let list = if part == Part::Validation { validation.clone() } else { test.clone() };
+                    made = Some((validation, test));
+                    list
+                }
+            };
+            lists.push((part, list));
+        }
+        Ok(lists)
+    }
+}
+
+/// The file of a part's negatives in a folder, whatever its version.
+fn negatives_file(folder: &Path, dataset: &str, part: Part) -> Option<PathBuf> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let start = format!("{dataset}_{}_ns", if part == Part::Validation { "val" } else { "test" });
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            name.starts_with(&start) && name.ends_with(".pkl")
+        })
+        .collect();
+    files.sort();
+    files.pop()
+}
+
+/// The stream with the ids and whole times that TGB gives it.
+struct Numbered {
+    sources: Vec<i64>,
+    destinations: Vec<i64>,
+    times: Vec<i64>,
+    nodes: FxHashMap<i64, NodeId>,
+}
+
+impl Numbered {
+    fn new(subject: Subject<'_>) -> Numbered {
+        let numbers: Vec<i64> =
+            (0..subject.names.len()).map(|node| subject.names.tgb_number(NodeId(node as u32))).collect();
+        let column = |nodes: &[NodeId]| nodes.iter().map(|node| numbers[node.index()]).collect();
+        Numbered {
+            sources: column(subject.events.sources()),
+            destinations: column(subject.events.destinations()),
+            times: subject.events.times().iter().map(|time| time.value() as i64).collect(),
+            nodes: numbers.iter().enumerate().map(|(node, &number)| (number, NodeId(node as u32))).collect(),
+        }
+    }
+
+    fn columns(&self, range: Range<u32>) -> Columns<'_> {
+        let range = range.start as usize..range.end as usize;
+        Columns {
+            sources: &self.sources[range.clone()],
+            destinations: &self.destinations[range.clone()],
+            times: &self.times[range],
+        }
+    }
+
+    fn generator(&self, split: &Split, per_event: usize) -> Result<Generator> {
+        let least = self.destinations.iter().min().copied().unwrap_or(0);
+        let most = self.destinations.iter().max().copied().unwrap_or(0);
+        Generator::new(self.columns(split.train.clone()), least..=most, per_event)
+    }
+
+    fn negatives(&self, lists: &Lists, range: Range<u32>) -> Result<Negatives> {
+        let mut negatives = Negatives::of_destinations();
+        for number in range {
+            let place = number as usize;
+            let (source, destination, time) = (self.sources[place], self.destinations[place], self.times[place]);
+            let fault = |problem: String| {
+                InputFault::new("TGB's negatives", problem, "use the file of this dataset and version, or none")
+            };
+            let list = lists
+                .of(source, destination, time)
+                .ok_or_else(|| fault(format!("have no list for event {number}, ({source}, {destination}, {time})")))?;
+            let nodes: Result<Vec<NodeId>> = list
+                .iter()
+                .map(|id| {
+                    let unknown =
+                        || fault(format!("name node {id} for event {number}, which the stream does not have"));
+                    self.nodes.get(id).copied().ok_or_else(|| unknown().into())
+                })
+                .collect();
+            negatives.push_destinations(nodes?);
+        }
+        Ok(negatives)
+    }
+}
