@@ -30,6 +30,7 @@ mod dgb;
 mod gather;
 mod input;
 mod node_features;
+mod nodes;
 mod npy;
 mod number;
 mod options;

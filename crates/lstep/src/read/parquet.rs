@@ -17,7 +17,7 @@ use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::{Dataset, finish};
 use crate::error::{Error, InputFault};
-use crate::event::{Features, Names, NodeId, Side};
+use crate::event::{Features, Names, Side};
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
@@ -73,10 +73,10 @@ fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOpt
         };
         let part = (|| {
             for row in 0..rows {
-                let node = cells[0].intern(row, Side::Source, &mut part.names);
-                part.sources.push(node.map_err(|refusal| refused(row, 0, refusal))?);
-                let node = cells[1].intern(row, Side::Destination, &mut part.names);
-                part.destinations.push(node.map_err(|refusal| refused(row, 1, refusal))?);
+                for (column, side) in [(0, Side::Source), (1, Side::Destination)] {
+                    let pushed = cells[column].push_id(row, side, &mut part.nodes);
+                    pushed.map_err(|refusal| refused(row, column, refusal))?;
+                }
                 cells[2].push_time(row, &mut part.times).map_err(|refusal| refused(row, 2, refusal))?;
                 for column in 3..cells.len() {
                     let value = cells[column].number(row).and_then(number::narrow);
@@ -200,9 +200,4 @@ fn guarded<T>(file: &str, work: impl FnOnce() -> Result<T, ParquetError>) -> Res
 
 fn corrupt(file: &str, error: impl std::fmt::Display) -> InputFault {
     InputFault::new(file, format!("cannot be read as Parquet ({error})"), "write the file again")
-}
-
-/// Interns an id and gives its node; the names are one part's, so there is always room.
-fn interned(node: Result<NodeId>) -> Result<NodeId, Refusal> {
-    node.map_err(|_| Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it"))
 }
