@@ -25,6 +25,8 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 
+#![allow(clippy::result_large_err, reason = "a fault is made once and ends the reading: boxing it would save nothing")]
+
 mod columns;
 mod dgb;
 mod gather;

@@ -78,8 +78,8 @@ fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOpt
                     pushed.map_err(|refusal| refused(row, column, refusal))?;
                 }
                 cells[2].push_time(row, &mut part.times).map_err(|refusal| refused(row, 2, refusal))?;
-                for column in 3..cells.len() {
-                    let value = cells[column].number(row).and_then(number::narrow);
+                for (column, feature) in cells.iter().enumerate().skip(3) {
+                    let value = feature.number(row).and_then(number::narrow);
                     part.features.push(value.map_err(|refusal| refused(row, column, refusal))?);
                 }
             }
@@ -115,11 +115,11 @@ pub(super) fn read_node_features(path: &Path, names: &Names) -> Result<(Features
             };
             row_values.clear();
             let mut node_side = Side::Source;
-            for column in 1..cells.len() {
+            for (column, cell) in cells.iter().enumerate().skip(1) {
                 let read = if Some(column) == side {
-                    parse_side(&cells[column].show(row)).map(|found| node_side = found)
+                    parse_side(&cell.show(row)).map(|found| node_side = found)
                 } else {
-                    cells[column].number(row).and_then(number::narrow).map(|value| row_values.push(value))
+                    cell.number(row).and_then(number::narrow).map(|value| row_values.push(value))
                 };
                 read.map_err(|refusal| refused(column, refusal))?;
             }
