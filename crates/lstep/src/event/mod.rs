@@ -10,6 +10,7 @@ mod names;
 pub use clock::{Clock, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
 pub use feature::Features;
+pub(crate) use names::canonical_integer;
 pub use names::{Name, Names, Side};
 
 use crate::error::{Error, Result};

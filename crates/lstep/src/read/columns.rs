@@ -166,7 +166,8 @@ fn jodie(file: &str, first: &[String], second: Option<usize>, options: &ReadOpti
     });
     let names = (0..count).map(|column| match first.get(column) {
         Some(name) if column < 4 => name.clone(),
-        _ => format!("feature {}", column - 4),
+        // The header has one name for all features, or none: then columns are counted from 1.
+        _ => (column + 1).to_string(),
     });
     Ok(Columns { roles: roles.collect(), names: names.collect(), headerless: false, separated: true, truncated: false })
 }

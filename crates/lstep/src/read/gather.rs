@@ -1,19 +1,18 @@
-//! Parts of a file put together: each part has numbered its nodes on its own, here they become one stream.
+//! Parts of a file put together into one stream.
 //!
 //! Parts are added in the order of the file, so dense numbers follow first appearance in the whole file. The result does not
 //! depend on where the parts were cut.
 
 use super::Result;
+use super::nodes::{Nodes, SmallIds};
 use super::number::Refusal;
 use super::times::Times;
 use crate::error::{Error, InputFault};
 use crate::event::{Clock, Events, Features, Names, NodeId};
 
-/// Events of a part of a file, with nodes numbered within the part.
+/// Events of a part of a file, with ids that are not numbered yet, or only within the part.
 pub(super) struct Part {
-    pub names: Names,
-    pub sources: Vec<NodeId>,
-    pub destinations: Vec<NodeId>,
+    pub nodes: Nodes,
     pub times: Times,
     pub features: Vec<f32>,
     /// Rows of a separate feature table, where a column gives them.
@@ -27,9 +26,7 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(separated: bool) -> Part {
         Part {
-            names: Names::new(separated),
-            sources: Vec::new(),
-            destinations: Vec::new(),
+            nodes: Nodes::new(separated),
             times: Times::default(),
             features: Vec::new(),
             rows: Vec::new(),
@@ -47,6 +44,7 @@ pub(super) struct Gather<'a> {
     /// Lines before the next part.
     lines: u64,
     names: Names,
+    small: SmallIds,
     sources: Vec<NodeId>,
     destinations: Vec<NodeId>,
     times: Times,
@@ -63,6 +61,7 @@ impl<'a> Gather<'a> {
             sort,
             lines,
             names,
+            small: SmallIds::default(),
             sources: Vec::new(),
             destinations: Vec::new(),
             times: Times::default(),
@@ -80,11 +79,7 @@ impl<'a> Gather<'a> {
         let first = self.times.len();
         let before = self.lines + 1;
         let line = |event: usize| before + part.event_lines.get(event).map_or(0, |&line| u64::from(line));
-        let nodes = self.names.absorb(&part.names).map_err(|id| {
-            let problem = format!("is one node too many: a stream has at most {} nodes", self.names.len());
-            InputFault::new(self.file, problem, "split the file or merge ids").value(id.to_string())
-        })?;
-        if (first + part.sources.len()) as u64 > Events::MOST {
+        if (first + part.times.len()) as u64 > Events::MOST {
             return Err(InputFault::new(self.file, "has more than 2^32 - 1 events", "split the file")
                 .line(line(0))
                 .into());
@@ -106,8 +101,11 @@ impl<'a> Gather<'a> {
                     .into());
             }
         }
-        self.sources.extend(part.sources.iter().map(|node| nodes[node.index()]));
-        self.destinations.extend(part.destinations.iter().map(|node| nodes[node.index()]));
+        let columns = [&mut self.sources, &mut self.destinations];
+        part.nodes.join(&mut self.names, &mut self.small, columns).map_err(|id| {
+            let problem = format!("is one node too many: a stream has at most {} nodes", self.names.len());
+            InputFault::new(self.file, problem, "split the file or merge ids").value(id)
+        })?;
         self.features.extend(part.features);
         self.rows.extend(part.rows);
         self.lines += part.lines;

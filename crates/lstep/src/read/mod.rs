@@ -25,11 +25,14 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 
+#![allow(clippy::result_large_err, reason = "a fault is made once and ends the reading: boxing it would save nothing")]
+
 mod columns;
 mod dgb;
 mod gather;
 mod input;
 mod node_features;
+mod nodes;
 mod npy;
 mod number;
 mod options;

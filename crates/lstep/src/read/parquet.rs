@@ -17,7 +17,7 @@ use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::{Dataset, finish};
 use crate::error::{Error, InputFault};
-use crate::event::{Features, Names, NodeId, Side};
+use crate::event::{Features, Names, Side};
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
@@ -73,13 +73,13 @@ fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOpt
         };
         let part = (|| {
             for row in 0..rows {
-                let node = cells[0].intern(row, Side::Source, &mut part.names);
-                part.sources.push(node.map_err(|refusal| refused(row, 0, refusal))?);
-                let node = cells[1].intern(row, Side::Destination, &mut part.names);
-                part.destinations.push(node.map_err(|refusal| refused(row, 1, refusal))?);
+                for (column, side) in [(0, Side::Source), (1, Side::Destination)] {
+                    let pushed = cells[column].push_id(row, side, &mut part.nodes);
+                    pushed.map_err(|refusal| refused(row, column, refusal))?;
+                }
                 cells[2].push_time(row, &mut part.times).map_err(|refusal| refused(row, 2, refusal))?;
-                for column in 3..cells.len() {
-                    let value = cells[column].number(row).and_then(number::narrow);
+                for (column, feature) in cells.iter().enumerate().skip(3) {
+                    let value = feature.number(row).and_then(number::narrow);
                     part.features.push(value.map_err(|refusal| refused(row, column, refusal))?);
                 }
             }
@@ -115,11 +115,11 @@ pub(super) fn read_node_features(path: &Path, names: &Names) -> Result<(Features
             };
             row_values.clear();
             let mut node_side = Side::Source;
-            for column in 1..cells.len() {
+            for (column, cell) in cells.iter().enumerate().skip(1) {
                 let read = if Some(column) == side {
-                    parse_side(&cells[column].show(row)).map(|found| node_side = found)
+                    parse_side(&cell.show(row)).map(|found| node_side = found)
                 } else {
-                    cells[column].number(row).and_then(number::narrow).map(|value| row_values.push(value))
+                    cell.number(row).and_then(number::narrow).map(|value| row_values.push(value))
                 };
                 read.map_err(|refusal| refused(column, refusal))?;
             }
@@ -200,9 +200,4 @@ fn guarded<T>(file: &str, work: impl FnOnce() -> Result<T, ParquetError>) -> Res
 
 fn corrupt(file: &str, error: impl std::fmt::Display) -> InputFault {
     InputFault::new(file, format!("cannot be read as Parquet ({error})"), "write the file again")
-}
-
-/// Interns an id and gives its node; the names are one part's, so there is always room.
-fn interned(node: Result<NodeId>) -> Result<NodeId, Refusal> {
-    node.map_err(|_| Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it"))
 }

@@ -6,11 +6,12 @@ use super::Result;
 use super::columns::{Columns, Encoding, Role, is_jodie};
 use super::gather::{Gather, Part};
 use super::input::Input;
+use super::nodes::EMPTY_ID;
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::record::{Blocks, End, Field, LONGEST_RECORD, is_blank, preamble, split};
 use crate::error::InputFault;
-use crate::event::{Names, NodeId, Side};
+use crate::event::{Names, Side};
 use rayon::prelude::*;
 use std::io::Read;
 
@@ -207,12 +208,11 @@ impl<'a> Parser<'a> {
         };
         // The source comes first: its number is the smaller one if both nodes are new.
         for (column, side) in [(self.source, Side::Source), (self.destination, Side::Destination)] {
-            let node =
-                intern(&mut part.names, &fields[column], text, side).map_err(|refusal| refused(column, refusal))?;
-            match side {
-                Side::Source => part.sources.push(node),
-                Side::Destination => part.destinations.push(node),
+            let id = fields[column].text(text);
+            if id.is_empty() {
+                return Err(refused(column, EMPTY_ID));
             }
+            part.nodes.push(&id, side).map_err(|refusal| refused(column, refusal))?;
         }
         part.times.push(fields[self.time].raw(text)).map_err(|refusal| refused(self.time, refusal))?;
         for &(column, role) in &self.others {
@@ -234,17 +234,6 @@ impl<'a> Parser<'a> {
     fn fault(&self, line: u64, problem: impl Into<String>, remedy: impl Into<String>) -> InputFault {
         InputFault::new(self.file, problem, remedy).line(line)
     }
-}
-
-#[inline]
-fn intern(names: &mut Names, field: &Field, text: &str, side: Side) -> Result<NodeId, Refusal> {
-    let id = field.text(text);
-    if id.is_empty() {
-        return Err(Refusal::new("is empty, but every event needs two nodes", "fill it or drop the row"));
-    }
-    names
-        .intern(&id, side)
-        .map_err(|_| Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it"))
 }
 
 /// The block as text, or where it is not UTF-8. The fault's line counts from 0.

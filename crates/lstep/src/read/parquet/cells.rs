@@ -1,7 +1,7 @@
 //! Some rows of one Parquet column, as ids, times or numbers.
 
-use super::interned;
-use crate::event::{Instant, Names, NodeId, Side, Unit};
+use crate::event::{Instant, Side, Unit};
+use crate::read::nodes::{EMPTY_ID, Nodes};
 use crate::read::number::Refusal;
 use crate::read::times::Times;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
@@ -99,14 +99,12 @@ impl Cells {
         }
     }
 
-    /// The node that the cell names.
-    pub(super) fn intern(&self, row: usize, side: Side, names: &mut Names) -> Result<NodeId, Refusal> {
+    /// Appends the id that the cell holds.
+    pub(super) fn push_id(&self, row: usize, side: Side, nodes: &mut Nodes) -> Result<(), Refusal> {
         match self {
-            Cells::Integer(cells) => interned(names.intern_integer(cells[row], side)),
-            Cells::Text(cells) if cells[row].is_empty() => {
-                Err(Refusal::new("is empty, but every event needs two nodes", "fill it or drop the row"))
-            }
-            Cells::Text(cells) => interned(names.intern(&cells[row], side)),
+            Cells::Integer(cells) => nodes.push_integer(cells[row], side),
+            Cells::Text(cells) if cells[row].is_empty() => Err(EMPTY_ID),
+            Cells::Text(cells) => nodes.push(&cells[row], side),
             Cells::Float(_) | Cells::Instant(_) => Err(Refusal::new(
                 "is not an id",
                 "write ids as integers or text, or name other columns with --src and --dst",
