@@ -1,4 +1,44 @@
 //! Temporal link prediction that cannot see the future.
+//!
+//! A stream of timed interactions says who met whom, when, and with what features. This library answers who will meet whom next,
+//! and says honestly how well it does. Its rooms are the path of an event:
+//!
+//! 1. [`read`] turns a file into a checked [`Dataset`](read::Dataset), or makes one up;
+//! 2. [`graph`] keeps it in a log, and shows it through views that cannot see over their horizon;
+//! 3. [`protocol`] decides which questions are asked and what counts as known;
+//! 4. [`model`] turns questions into scores;
+//! 5. [`metric`] turns scores into numbers;
+//! 6. [`run`] joins the rooms, and [`live`] lets a model answer while its log grows.
+//!
+//! Released code in this field leaks labels: from the way a batch is prepared a scorer can find out which candidates are true.
+//! Here a model gets [`Queries`](protocol::Queries), which have no labels, and a [`Past`](graph::Past), which answers only for a
+//! node at a time and shows only what is strictly before it. What types cannot forbid, [`model::laws`] checks. The alternative, one
+//! forward pass over positives and negatives with masks, is shorter to write and is how the leaks came about.
+//!
+//! # Example
+//!
+//! ```
+//! use lstep::run::{
+//!     Asked, Contender, Evaluation, ModelConfig, Part, Protocol, Setting, Strategy, Stream, StreamProtocol, SyntheticConfig,
+//!     generate,
+//! };
+//!
+//! let stream = Stream::from(generate(&SyntheticConfig { events: 4_000, ..SyntheticConfig::default() })?);
+//! let report = Evaluation {
+//!     protocol: Protocol::Stream(StreamProtocol::default()),
+//!     asked: Asked {
+//!         parts: vec![Part::Test],
+//!         settings: vec![Setting::Transductive],
+//!         strategies: vec![Strategy::Random],
+//!     },
+//!     contenders: vec![Contender::Fixed("edgebank".parse::<ModelConfig>()?)],
+//!     read_negatives: None,
+//!     write_negatives: None,
+//! }
+//! .run(&stream, &|_, _, _| ())?;
+//! assert!(report.results[0].auc > 0.5);
+//! # Ok::<(), lstep::Error>(())
+//! ```
 
 pub mod draw;
 pub mod error;

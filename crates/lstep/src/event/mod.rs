@@ -28,6 +28,12 @@ impl NodeId {
     }
 }
 
+/// A pair of nodes, in this order, as one number, so that hashing it is one multiplication.
+#[inline]
+pub(crate) fn pair_key(source: NodeId, destination: NodeId) -> u64 {
+    u64::from(source.0) << 32 | u64::from(destination.0)
+}
+
 /// A moment, in the stream's own unit. Always finite; exact for the integers and floats of the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time(f64);

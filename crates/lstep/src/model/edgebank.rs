@@ -4,10 +4,10 @@
 //! 0. Five memories are known; the first four as DyGLib runs them, the last as TGB does. Pairs are directed. The state
 //! holds each pair's first and newest time and its count, and all memories are read off these in O(1) for a candidate.
 
-use super::pair::{PairTable, pair_key, score_each};
+use super::pair::{PairTable, score_each};
 use super::{Facts, Model, Pace};
 use crate::error::Result;
-use crate::event::{Event, Time};
+use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
 use crate::protocol::{Queries, Scores, quantile};
 

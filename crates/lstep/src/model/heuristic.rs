@@ -5,10 +5,10 @@
 //! popularity), when the candidate was last a destination (global recency), how often it was (global popularity). A list of
 //! signals is compared lexicographically: later ones only part what earlier ones leave equal.
 
-use super::pair::{PairTable, pair_key, score_each};
+use super::pair::{PairTable, score_each};
 use super::{Facts, Model, Pace};
 use crate::error::{Error, Result};
-use crate::event::{Event, Time};
+use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
 use crate::protocol::{Queries, Scores};
 

@@ -6,12 +6,6 @@ use crate::protocol::{Queries, Row, Scores};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// A pair of nodes as one number, so that hashing it is one multiplication.
-#[inline]
-pub(super) fn pair_key(source: NodeId, destination: NodeId) -> u64 {
-    u64::from(source.0) << 32 | u64::from(destination.0)
-}
-
 /// Something remembered of each pair that has met.
 pub(super) type PairTable<T> = FxHashMap<u64, T>;
 

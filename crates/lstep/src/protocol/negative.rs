@@ -13,7 +13,7 @@ use super::exam::{Part, Setting};
 use super::split::{NodeSet, Split};
 use crate::draw::Draw;
 use crate::error::{Error, Result};
-use crate::event::{Event, Events, NodeId, Time};
+use crate::event::{Event, Events, NodeId, Time, pair_key};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -121,8 +121,8 @@ pub struct StreamSampler<'a> {
 }
 
 impl StreamSampler<'_> {
-    /// The events asked in each step, and their negatives.
-    pub fn sample(&self, strategy: Strategy, steps: &[Range<u32>]) -> Result<(Vec<Vec<u32>>, Negatives)> {
+    /// The events asked in each step, and for each strategy their negatives. One pass over the stream serves all strategies.
+    pub fn sample(&self, strategies: &[Strategy], steps: &[Range<u32>]) -> Result<(Vec<Vec<u32>>, Vec<Negatives>)> {
         let pool = |column: &[NodeId]| column.iter().copied().collect::<NodeSet>().iter().collect::<Vec<_>>();
         let (sources, destinations) = (pool(self.events.sources()), pool(self.events.destinations()));
         if destinations.len() < 2 {
@@ -132,14 +132,14 @@ impl StreamSampler<'_> {
                 "with fewer than two there is nothing to choose between: give a stream with more destinations",
             ));
         }
+        let empty = |strategy: &Strategy| match strategy {
+            Strategy::Random => Ok(Negatives::of_destinations()),
+            Strategy::Historical | Strategy::Inductive => Ok(Negatives::of_pairs()),
+            Strategy::Tgb => Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
+        };
+        let mut drawn = strategies.iter().map(empty).collect::<Result<Vec<Negatives>>>()?;
         let per_event = self.per_event.min(destinations.len());
         let mut meetings = PairMeetings::default();
-        let mut negatives = match strategy {
-            Strategy::Random => Negatives::of_destinations(),
-            Strategy::Historical | Strategy::Inductive => Negatives::of_pairs(),
-            Strategy::Tgb => return Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
-        };
-        let part_start = self.split.range(self.part).start;
         let mut asked = Vec::with_capacity(steps.len());
         for step in steps {
             let rows: Vec<Event> =
@@ -151,25 +151,27 @@ impl StreamSampler<'_> {
             let (from, until) = (self.events.times()[step.start as usize], self.events.times()[step.end as usize - 1]);
             meetings.advance(self, until);
             let free = |source, destination| meetings.newest(source, destination).is_none_or(|time| time < from);
-            if strategy == Strategy::Random {
-                for event in &rows {
-                    negatives.push_destinations(self.other_destinations(event, per_event, &destinations, &free));
+            for (&strategy, negatives) in strategies.iter().zip(&mut drawn) {
+                if strategy == Strategy::Random {
+                    for event in &rows {
+                        negatives.push_destinations(self.other_destinations(event, per_event, &destinations, &free));
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let since = if strategy == Strategy::Inductive { part_start } else { 0 };
-            let mut draw = Draw::new(&[self.seed, 0x41 + strategy as u64, u64::from(step.start)]);
-            let wanted = rows.len() * per_event;
-            let mut pairs = meetings.draw_before(step.start, since, from, wanted, &mut draw);
-            negatives.filled += wanted - pairs.len();
-            while pairs.len() < wanted {
-                pairs.push(random_pair(&sources, &destinations, &free, &mut draw));
-            }
-            for row in pairs.chunks(per_event) {
-                negatives.push_pairs(row.iter().copied());
+                let since = if strategy == Strategy::Inductive { self.split.range(self.part).start } else { 0 };
+                let mut draw = Draw::new(&[self.seed, 0x41 + strategy as u64, u64::from(step.start)]);
+                let wanted = rows.len() * per_event;
+                let mut pairs = meetings.draw_before(step.start, since, from, wanted, &mut draw);
+                negatives.filled += wanted - pairs.len();
+                while pairs.len() < wanted {
+                    pairs.push(random_pair(&sources, &destinations, &free, &mut draw));
+                }
+                for row in pairs.chunks(per_event) {
+                    negatives.push_pairs(row.iter().copied());
+                }
             }
         }
-        Ok((asked, negatives))
+        Ok((asked, drawn))
     }
 
     fn asks(&self, event: Event) -> bool {
@@ -214,8 +216,7 @@ impl StreamSampler<'_> {
 #[derive(Default)]
 struct PairMeetings {
     followed: usize,
-    place: FxHashMap<(NodeId, NodeId), u32>,
-    newest: Vec<Time>,
+    newest: FxHashMap<u64, Time>,
     /// The pairs that the setting may draw, and the number of the event at which each met first.
     drawable: Vec<(NodeId, NodeId)>,
     drawable_first: Vec<u32>,
@@ -228,21 +229,16 @@ impl PairMeetings {
         while self.followed < events.len() && events.times()[self.followed] <= until {
             let event = events.at(self.followed);
             self.followed += 1;
-            let next = self.newest.len() as u32;
-            let place = *self.place.entry((event.source, event.destination)).or_insert(next);
-            if place == next {
-                self.newest.push(event.time);
-                if sampler.asks(event) {
-                    self.drawable.push((event.source, event.destination));
-                    self.drawable_first.push(event.number);
-                }
+            let first = self.newest.insert(pair_key(event.source, event.destination), event.time).is_none();
+            if first && sampler.asks(event) {
+                self.drawable.push((event.source, event.destination));
+                self.drawable_first.push(event.number);
             }
-            self.newest[place as usize] = event.time;
         }
     }
 
     fn newest(&self, source: NodeId, destination: NodeId) -> Option<Time> {
-        self.place.get(&(source, destination)).map(|&place| self.newest[place as usize])
+        self.newest.get(&pair_key(source, destination)).copied()
     }
 
     /// Up to `wanted` distinct pairs that met first in events [since, before), and do not meet at `from` or later.
@@ -338,9 +334,10 @@ mod tests {
             let setting = if inductive { Setting::Inductive } else { Setting::Transductive };
             let steps = cut(&events, range.clone(), StepRule::Events(11), Visibility::Event);
             let sampler = StreamSampler { events: &events, split: &split, part, setting, seed, per_event };
-            for strategy in [Strategy::Random, Strategy::Historical, Strategy::Inductive] {
-                let (asked, negatives) = sampler.sample(strategy, &steps).expect("enough destinations");
-                prop_assert_eq!(&sampler.sample(strategy, &steps).expect("again").1, &negatives);
+            let strategies = [Strategy::Random, Strategy::Historical, Strategy::Inductive];
+            let (asked, drawn) = sampler.sample(&strategies, &steps).expect("enough destinations");
+            for (strategy, negatives) in strategies.into_iter().zip(drawn) {
+                prop_assert_eq!(&sampler.sample(&[strategy], &steps).expect("again").1[0], &negatives);
                 let (mut row, mut not_of_history) = (0, 0);
                 for (step, asked) in steps.iter().zip(&asked) {
                     let (from, until) = (events.at(step.start as usize).time, events.at(step.end as usize - 1).time);
@@ -397,8 +394,8 @@ mod tests {
             per_event: usize::MAX,
         };
         let steps = cut(&events, split.test.clone(), StepRule::Events(1), Visibility::Event);
-        let (_, negatives) = sampler.sample(Strategy::Random, &steps).expect("eight destinations");
-        assert!((0..negatives.len()).all(|row| negatives.row(row).1.len() == 7));
+        let (_, negatives) = sampler.sample(&[Strategy::Random], &steps).expect("eight destinations");
+        assert!((0..negatives[0].len()).all(|row| negatives[0].row(row).1.len() == 7));
     }
 
     #[test]
@@ -416,7 +413,7 @@ mod tests {
                 per_event: 1,
             };
             let steps = cut(&events, split.test.clone(), StepRule::Events(size), Visibility::Event);
-            sampler.sample(Strategy::Random, &steps).expect("destinations").1
+            sampler.sample(&[Strategy::Random], &steps).expect("destinations").1.remove(0)
         };
         let (one, five) = (sample(1), sample(5));
         let same = (0..one.len()).filter(|&row| one.row(row) == five.row(row)).count();

@@ -69,14 +69,14 @@ impl StreamProtocol {
             for &setting in &asked.settings {
                 let sampler =
                     StreamSampler { events, split, part, setting, seed: self.seed, per_event: self.per_event };
-                for &strategy in &asked.strategies {
-                    let (asked, negatives) = sampler.sample(strategy, steps)?;
-                    if negatives.is_empty() {
-                        return Err(no_new_nodes(split));
-                    }
+                let (events_asked, drawn) = sampler.sample(&asked.strategies, steps)?;
+                if events_asked.iter().all(Vec::is_empty) {
+                    return Err(no_new_nodes(split));
+                }
+                for (&strategy, negatives) in asked.strategies.iter().zip(drawn) {
                     let nothing = |count| std::iter::repeat_n(Vec::new(), count);
-                    let asked = nothing(before).chain(asked).chain(nothing(after));
-                    sheets.push(Sheet::new(part, setting, strategy, asked, negatives)?);
+                    let steps = nothing(before).chain(events_asked.iter().cloned()).chain(nothing(after));
+                    sheets.push(Sheet::new(part, setting, strategy, steps, negatives)?);
                 }
             }
         }
