@@ -7,11 +7,13 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use lstep::run::{
     Asked, Contender, DyglibProtocol, Evaluation, EvaluationReport, Memory, ModelConfig, Part, Protocol, ResultRow,
-    Setting, StepRule, Strategy, Stream, StreamProtocol, TgbProtocol, Visibility,
+    RunFolder, Setting, StepRule, Strategy, Stream, StreamProtocol, TgbProtocol, Trained, Visibility,
 };
 use std::path::PathBuf;
 
 /// Ask a model about the end of a stream and print honest numbers.
+///
+/// EVENTS may also be the folder of a run that `lstep train` made; its protocol is then its own.
 #[derive(Args)]
 #[command(after_help = "\
 Models:
@@ -147,23 +149,44 @@ enum Sight {
 impl Evaluate {
     /// Reads, asks, prints.
     pub fn run(&self) -> Result<()> {
-        let stream = Stream::from(self.file.read()?);
-        let report = watched(&self.evaluation(&stream)?, &stream)?;
+        let report = if self.file.events.is_dir() {
+            self.evaluate_run()?
+        } else {
+            let stream = Stream::from(self.file.read()?);
+            watched(&self.evaluation(&stream)?, &stream)?
+        };
         if self.json { say(serde_json::to_string_pretty(&report)?) } else { show(&report) }
     }
 
+    /// A run knows its protocol; only what is asked can be chosen.
+    fn evaluate_run(&self) -> Result<EvaluationReport> {
+        let folder = RunFolder::new(&self.file.events);
+        let trained = Trained::open(&folder)?;
+        let bar = progress::candidates(&trained.config().model.to_string());
+        let report = trained.evaluate(&self.asked(trained.config().protocol.name() == "tgb"), &|done, of| {
+            bar.set_length(of);
+            bar.set_position(done);
+        });
+        bar.finish_and_clear();
+        Ok(report?)
+    }
+
+    fn asked(&self, tgb: bool) -> Asked {
+        Asked {
+            parts: self.part.iter().map(|part| part.part()).collect(),
+            settings: self.setting.iter().map(|which| which.setting()).collect(),
+            strategies: if tgb {
+                vec![Strategy::Tgb]
+            } else {
+                self.negatives.iter().map(|kind| kind.strategy()).collect()
+            },
+        }
+    }
+
     fn evaluation(&self, stream: &Stream) -> Result<Evaluation> {
-        let strategies = match self.protocol {
-            ProtocolName::Tgb => vec![Strategy::Tgb],
-            _ => self.negatives.iter().map(|kind| kind.strategy()).collect(),
-        };
         Ok(Evaluation {
             protocol: self.protocol(stream)?,
-            asked: Asked {
-                parts: self.part.iter().map(|part| part.part()).collect(),
-                settings: self.setting.iter().map(|which| which.setting()).collect(),
-                strategies,
-            },
+            asked: self.asked(self.protocol == ProtocolName::Tgb),
             contenders: self.contenders(stream)?,
             read_negatives: self.read_negatives.clone(),
             write_negatives: self.write_negatives.clone(),

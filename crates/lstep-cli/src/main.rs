@@ -3,12 +3,15 @@
 //! Exit codes: 0 done, 1 the answer is no, 2 failed. Results go to standard output, everything else to standard error.
 
 mod args;
+mod audit;
 mod demo;
 mod evaluate;
 mod generate;
 mod inspect;
 mod progress;
+mod score;
 mod table;
+mod train;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -34,6 +37,9 @@ Examples:
   lstep                                         the sample stream, from data to table
   lstep inspect events.csv.gz                   what is in a file
   lstep evaluate events.csv --model edgebank    how far counting gets
+  lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
+  lstep evaluate run                            its numbers on the test part
+  lstep score run --source 17 --top 10          who is next
   lstep generate sample.csv --events 50000      a stream with planted habits";
 
 #[derive(Subcommand)]
@@ -44,6 +50,12 @@ enum Command {
     Generate(generate::Generate),
     /// Ask a model about the end of a stream and print honest numbers
     Evaluate(Box<evaluate::Evaluate>),
+    /// Train a model on a stream, with everything needed to go on, evaluate and score
+    Train(Box<train::Train>),
+    /// Score candidates with a trained model
+    Score(score::Score),
+    /// Check on your own data that a trained model keeps the laws
+    Audit(audit::Audit),
     /// Print the completion script of a shell
     Completions {
         /// Which shell
@@ -53,7 +65,8 @@ enum Command {
 
 fn main() -> ExitCode {
     match run(Lstep::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
         // A reader that closes the pipe early, like `head`, has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -63,20 +76,24 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(lstep: Lstep) -> Result<()> {
+/// Runs the command; tells whether the answer is yes.
+fn run(lstep: Lstep) -> Result<bool> {
     if let Some(threads) = lstep.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     match lstep.command {
-        None => demo::run(),
-        Some(Command::Inspect(inspect)) => inspect.run(),
-        Some(Command::Generate(generate)) => generate.run(),
-        Some(Command::Evaluate(evaluate)) => evaluate.run(),
+        None => demo::run()?,
+        Some(Command::Inspect(inspect)) => inspect.run()?,
+        Some(Command::Generate(generate)) => generate.run()?,
+        Some(Command::Evaluate(evaluate)) => evaluate.run()?,
+        Some(Command::Train(train)) => train.run()?,
+        Some(Command::Score(score)) => score.run()?,
+        Some(Command::Audit(audit)) => return audit.run(),
         Some(Command::Completions { shell }) => {
             clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut std::io::stdout());
-            Ok(())
         }
     }
+    Ok(true)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

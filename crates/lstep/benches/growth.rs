@@ -2,6 +2,8 @@
 //! (or the millions that LSTEP_GROWTH lists, separated by commas; `20` has 640,000 nodes). Each size runs in a process of its
 //! own, so that its peak memory is its own. Prints a table; not a criterion bench, since one pass takes long enough to time.
 
+#![allow(clippy::print_stdout, reason = "the table is what this program is for")]
+
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{ReadOptions, read, write_events};
 use lstep::run::{

@@ -68,6 +68,10 @@ pub enum Error {
         value: f64,
     },
 
+    /// Stored weights do not fit the model.
+    #[error("{0}")]
+    Weights(lstep_tensor::Error),
+
     /// Lengths that have to agree do not.
     #[error("{what}: {left} and {right} have to be equal")]
     LengthMismatch {
@@ -78,6 +82,12 @@ pub enum Error {
         /// The second length.
         right: usize,
     },
+}
+
+impl From<lstep_tensor::Error> for Error {
+    fn from(error: lstep_tensor::Error) -> Self {
+        Error::Weights(error)
+    }
 }
 
 impl Error {

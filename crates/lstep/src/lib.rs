@@ -40,6 +40,7 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 
+pub mod checkpoint;
 pub mod draw;
 pub mod error;
 pub mod event;
@@ -47,6 +48,7 @@ pub mod graph;
 pub mod live;
 pub mod metric;
 pub mod model;
+pub mod nn;
 pub mod protocol;
 pub mod read;
 pub mod run;

@@ -68,6 +68,21 @@ impl<'log> Past<'log> {
         self.log.events().features().row(event as usize)
     }
 
+    /// How many numbers an event's features have.
+    pub fn event_feature_width(&self) -> usize {
+        self.log.events().features().width()
+    }
+
+    /// The features of all events before the horizon, a row for each event's number.
+    pub fn event_feature_table(&self) -> &'log [f32] {
+        &self.log.events().features().values()[..self.horizon as usize * self.event_feature_width()]
+    }
+
+    /// How many numbers a node's features have.
+    pub fn node_feature_width(&self) -> usize {
+        self.log.node_features().width()
+    }
+
     /// The event of a meeting, for its direction.
     ///
     /// # Panics

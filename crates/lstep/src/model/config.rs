@@ -1,6 +1,9 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
-use super::{EdgeBank, Facts, Heuristic, Memory, PopTrack, Session, Signal, open};
+use super::{
+    EdgeBank, Facts, Heuristic, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Variant, open,
+    teach,
+};
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
 use serde::{Deserialize, Serialize};
@@ -9,7 +12,7 @@ use std::str::FromStr;
 
 /// A model with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "name", rename_all = "lowercase")]
 pub enum ModelConfig {
     /// Pairs that met meet again.
     EdgeBank {
@@ -26,6 +29,8 @@ pub enum ModelConfig {
         /// The signals in the order in which they are compared.
         signals: Vec<Signal>,
     },
+    /// Learnable spatial-temporal positional encoding.
+    Lstep(LstepConfig),
 }
 
 const SIGNALS: [(&str, Signal); 4] = [
@@ -56,13 +61,22 @@ impl ModelConfig {
         models
     }
 
-    /// The model at work, before the first event.
+    /// The model at work, before the first event; a learned one with weights that have learned nothing yet.
     pub fn open(&self, facts: &Facts) -> Result<Box<dyn Session>> {
         Ok(match self {
             ModelConfig::EdgeBank { memory } => open(EdgeBank { memory: *memory }, facts),
             ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, facts),
             ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
+            ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
         })
+    }
+
+    /// The model ready to learn, with weights drawn from a seed. Refuses a model that learns nothing.
+    pub fn pupil(&self, facts: &Facts, seed: u64, optimiser: Optimiser) -> Result<Box<dyn Pupil>> {
+        match self {
+            ModelConfig::Lstep(config) => Ok(teach(Lstep::new(config.clone(), seed)?, facts, optimiser)),
+            counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
+        }
     }
 }
 
@@ -71,6 +85,11 @@ impl fmt::Display for ModelConfig {
         match self {
             ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
             ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
+            ModelConfig::Lstep(config) => match config.variant {
+                Variant::Full => f.write_str("lstep"),
+                Variant::PositionOnly => f.write_str("lstep (position only)"),
+                Variant::NoPosition => f.write_str("lstep (no position)"),
+            },
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);

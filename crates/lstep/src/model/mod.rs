@@ -9,12 +9,16 @@ mod config;
 mod edgebank;
 mod heuristic;
 pub mod laws;
+mod learn;
+mod lstep;
 mod pair;
 mod popularity;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
 pub use edgebank::{EdgeBank, Memory};
 pub use heuristic::{Heuristic, Signal};
+pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
+pub use lstep::{Lstep, LstepConfig, LstepState, Positions, Scope, Start, Variant};
 pub use popularity::PopTrack;
 
 use crate::error::Result;

@@ -76,9 +76,10 @@ pub fn read_negatives(
             let problem = "is not the number of the next event asked about".to_string();
             return Err(fault(problem).line(line).column("event").value(&record[0]).into());
         }
-        let node = |column: usize, side: Side| {
-            let unknown =
-                || fault("is no node of the stream".into()).line(line).column(HEADER[column]).value(&record[column]);
+        let node = |column: usize, side: Side| -> Result<NodeId> {
+            let unknown = || {
+                fault("is no node of the stream".into()).line(line).column(HEADER[column]).value(&record[column]).into()
+            };
             names.find(&record[column], side).ok_or_else(unknown)
         };
         rows[row].push((node(1, Side::Source)?, node(2, Side::Destination)?));

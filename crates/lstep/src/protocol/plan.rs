@@ -4,7 +4,7 @@ use super::dyglib::DyglibProtocol;
 use super::exam::{Exam, Part, Setting};
 use super::negative::Strategy;
 use super::split::Split;
-use super::step::StepRule;
+use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
 use crate::error::Result;
@@ -59,6 +59,15 @@ impl Protocol {
             Protocol::Stream(stream) => stream.step,
             Protocol::Dyglib(dyglib) => StepRule::Events(dyglib.step),
             Protocol::Tgb(tgb) => StepRule::Events(tgb.step),
+        }
+    }
+
+    /// What questions may see.
+    pub fn visibility(&self) -> Visibility {
+        match self {
+            Protocol::Stream(stream) => stream.visibility,
+            Protocol::Dyglib(_) => Visibility::Event,
+            Protocol::Tgb(tgb) => tgb.visibility,
         }
     }
 

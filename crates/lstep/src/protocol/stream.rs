@@ -53,13 +53,14 @@ impl StreamProtocol {
         Ok(split)
     }
 
-    /// One exam over validation and test with a sheet for each part, setting and strategy.
+    /// One exam over validation and test, or validation alone, with a sheet for each part, setting and strategy.
     pub fn exam(&self, events: &Events, split: &Split, asked: &Asked) -> Result<Exam> {
         if self.per_event == 0 {
             return Err(Error::setting("per-event", 0, "an event needs at least one negative"));
         }
         let steps_of = |part| cut(events, split.range(part), self.step, self.visibility);
-        let (validation, test) = (steps_of(Part::Validation), steps_of(Part::Test));
+        let validation = steps_of(Part::Validation);
+        let test = if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
         let mut sheets = Vec::new();
         for &part in &asked.parts {
             let (steps, before, after) = match part {

@@ -2,17 +2,26 @@
 //!
 //! The command and other front ends know this room and `live`, nothing deeper.
 
+mod answer;
+mod config;
 mod evaluate;
+mod fit;
 mod inspect;
 mod job;
 mod report;
+mod train;
 
+pub use answer::{Answerer, Audited, Scored, audit};
+pub use config::{DataConfig, RunConfig, preset_names};
 pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
+pub use fit::{Fit, Moment, RunFolder, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
+pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
 
 // What front ends need to say what they want.
+pub use crate::checkpoint::write_text;
 pub use crate::model::{Memory, ModelConfig};
 pub use crate::protocol::dyglib::DyglibProtocol;
 pub use crate::protocol::tgb::TgbProtocol;

@@ -1,0 +1,82 @@
+//! `lstep score`: who is next?
+
+use crate::say;
+use crate::table::Table;
+use anyhow::Result;
+use clap::Args;
+use lstep::run::{Answerer, RunFolder, Scored};
+use std::path::PathBuf;
+
+/// Score candidates with a trained model.
+///
+/// The model first observes everything in its own file, and then the events of `--events`, so that it answers from what is known
+/// now. Scores are logits: higher is likelier; `probability` is their sigmoid.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lstep score run --source 17 --top 10
+  lstep score run --source ann --at 2026-03-04T05:06:07Z --events new.csv
+  lstep score run --pairs questions.csv --json")]
+pub struct Score {
+    /// Folder of a run
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+
+    /// Whose next partners to tell
+    #[arg(long, value_name = "ID", required_unless_present = "pairs", conflicts_with = "pairs")]
+    source: Option<String>,
+
+    /// At which time, written as in the events [default: just after the last event]
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+
+    /// How many candidates to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// Table of source, destination and time to score, row by row
+    #[arg(long, value_name = "FILE", conflicts_with = "at")]
+    pairs: Option<PathBuf>,
+
+    /// More events, which have happened since
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Score {
+    /// Observes, scores, prints.
+    pub fn run(&self) -> Result<()> {
+        let busy = crate::progress::busy("observing the events");
+        let answered = self.answer();
+        busy.finish_and_clear();
+        let scored = answered?;
+        if self.json {
+            return say(serde_json::to_string_pretty(&scored)?);
+        }
+        let mut table = Table::new(["source", "destination", "time", "probability", "score"]);
+        for row in &scored {
+            let probability = format!("{:.4}", row.probability);
+            table.row(vec![
+                row.source.clone(),
+                row.destination.clone(),
+                row.time.clone(),
+                probability,
+                format!("{:.4}", row.score),
+            ]);
+        }
+        say(table.show().trim_end())
+    }
+
+    fn answer(&self) -> Result<Vec<Scored>> {
+        let answerer = Answerer::open(&RunFolder::new(&self.run), self.events.as_deref())?;
+        Ok(match (&self.pairs, &self.source) {
+            (Some(pairs), _) => answerer.score_pairs(pairs)?,
+            (None, Some(source)) => answerer.top(source, self.at.as_deref(), self.top)?,
+            (None, None) => unreachable!("clap asks for one of the two"),
+        })
+    }
+}

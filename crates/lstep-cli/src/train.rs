@@ -1,0 +1,158 @@
+//! `lstep train`: a model that learns, in a folder from which it can go on.
+
+use crate::args::{Reading, read_showing};
+use crate::{evaluate, progress, say};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lstep::run::{
+    Asked, EpochReport, Fit, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, Trained, preset_names,
+    write_text,
+};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Train a model on a stream, with everything needed to go on, evaluate and score.
+///
+/// Ctrl-C finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to the bit as if there had been
+/// no stop.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lstep train events.csv --out run
+  lstep train uci/events.csv.gz --preset uci --out run --set train.seed=1
+  lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
+  lstep train --resume run")]
+pub struct Train {
+    /// The events, as for `lstep inspect`
+    #[arg(value_name = "EVENTS", required_unless_present = "resume")]
+    events: Option<PathBuf>,
+
+    /// Folder for the run; it must not hold one yet
+    #[arg(long, value_name = "RUN", required_unless_present = "resume")]
+    out: Option<PathBuf>,
+
+    /// Go on with the run in this folder
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "preset", "config", "set"])]
+    resume: Option<PathBuf>,
+
+    /// The paper's settings for a dataset, and the protocol of its tables
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
+    preset: Option<String>,
+
+    /// Settings as TOML: [protocol] [model] [train], any part of them
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// A single setting, for example model.recent=30
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    /// Print the final report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Train {
+    /// Trains, evaluates, prints.
+    pub fn run(&self) -> Result<()> {
+        let folder = RunFolder::new(self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?);
+        let mut fit = if self.resume.is_some() { Fit::resume(folder.clone())? } else { self.begin(&folder)? };
+        let shown =
+            self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
+        if !self.train(&mut fit)? {
+            eprintln!("Stopped and saved. Go on with: lstep train --resume {shown}");
+            return Ok(());
+        }
+        let trained = Trained::open(&folder)?;
+        let report = trained.evaluate(&everything(trained.config()), &|_, _| ())?;
+        let text = serde_json::to_string_pretty(&report)?;
+        write_text(folder.file("report.json"), &text)?;
+        if self.json {
+            return say(text);
+        }
+        say(format!("Best epoch: {}. The numbers below are also in {shown}/report.json.", fit.selection().best_epoch))?;
+        evaluate::show(&report)
+    }
+
+    fn begin(&self, folder: &RunFolder) -> Result<Fit> {
+        let events = self.events.as_deref().context("name a file of events")?;
+        if events == Path::new("-") {
+            bail!("a run has to find its events again: give a file, not standard input");
+        }
+        // A run is resumed from anywhere.
+        let events = events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
+        let file = match &self.config {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                Some((path.display().to_string(), text))
+            }
+            None => None,
+        };
+        let config = RunConfig::start(self.reading.data(&events), self.preset.as_deref())?
+            .with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
+        let stream = Stream::from(read_showing(&config.data)?);
+        Ok(Fit::begin(config, stream, folder.clone())?)
+    }
+
+    /// Trains with a bar on a terminal, or a line for each epoch.
+    fn train(&self, fit: &mut Fit) -> Result<bool> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen to Ctrl-C")?;
+        let terminal = std::io::stderr().is_terminal();
+        let bar = progress::epoch();
+        let weights = fit.weights();
+        let events = fit.events();
+        if !fit.is_finished() {
+            eprintln!("{} with {weights} weights, {events} training events", fit.config().model);
+        }
+        let finished = fit.run(&mut |moment| {
+            match moment {
+                Moment::Step { progress, done, of } => {
+                    bar.set_length(of);
+                    bar.set_position(done);
+                    bar.set_prefix(format!("epoch {}", progress.epoch));
+                    bar.set_message(format!("loss {:.4}", progress.loss()));
+                }
+                Moment::Epoch(report) => {
+                    let line = epoch_line(report);
+                    if terminal { bar.println(line) } else { eprintln!("{line}") }
+                }
+            }
+            !stop.load(Ordering::Relaxed)
+        })?;
+        bar.finish_and_clear();
+        Ok(finished)
+    }
+}
+
+fn epoch_line(report: &EpochReport) -> String {
+    format!(
+        "epoch {:>3}  loss {:>8.4}  validation ap {:.4} auc {:.4}{}  {:.1} s, {:.0} events/s",
+        report.epoch,
+        report.loss,
+        report.validation_ap,
+        report.validation_auc,
+        if report.improved { " *" } else { "  " },
+        report.train_seconds,
+        report.train_events_per_second
+    )
+}
+
+/// All that a protocol can ask of the test part.
+fn everything(config: &RunConfig) -> Asked {
+    let (settings, strategies) = match config.protocol.name() {
+        "tgb" => (vec![Setting::Transductive], vec![Strategy::Tgb]),
+        "dyglib" => (
+            vec![Setting::Transductive, Setting::Inductive],
+            vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
+        ),
+        _ => (vec![Setting::Transductive], vec![Strategy::Random, Strategy::Historical, Strategy::Inductive]),
+    };
+    Asked { parts: vec![Part::Test], settings, strategies }
+}

@@ -1,0 +1,47 @@
+//! Work split into chunks whose size never depends on the number of threads.
+//!
+//! A reduction over fixed chunks, merged in order, gives the same bits on any number of threads. Small work stays on the
+//! calling thread. `rayon`'s parallel iterators over slices run on `join`, which allocates nothing inside a pool; a call
+//! from outside a pool passes through the pool's queue, which allocates a block now and then. Run whole steps inside
+//! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
+
+use rayon::prelude::*;
+
+use crate::matrix::MatrixMut;
+
+/// Below this many scalar operations a second thread costs more than it saves.
+const WORTH_A_THREAD: usize = 64 * 1024;
+
+/// Whether `work` scalar operations should be shared between threads.
+pub(crate) fn is_worth(work: usize) -> bool {
+    work >= WORTH_A_THREAD && rayon::current_num_threads() > 1
+}
+
+/// Calls `task(first_row, rows)` on consecutive chunks of `chunk` rows of `out`.
+pub(crate) fn rows(out: MatrixMut<'_>, chunk: usize, work: usize, task: impl Fn(usize, MatrixMut<'_>) + Sync + Send) {
+    let MatrixMut { data, rows, cols, stride } = out;
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    let data = &mut data[..(rows - 1) * stride + cols];
+    let run = |(index, part): (usize, &mut [f32])| {
+        let first = index * chunk;
+        task(first, MatrixMut { data: part, rows: chunk.min(rows - first), cols, stride });
+    };
+    if is_worth(work) && rows > chunk {
+        data.par_chunks_mut(chunk * stride).enumerate().with_max_len(1).for_each(run);
+    } else {
+        data.chunks_mut(chunk * stride).enumerate().for_each(run);
+    }
+}
+
+/// Calls `task(index, chunk)` on consecutive chunks of `size` values.
+pub(crate) fn chunks(out: &mut [f32], size: usize, work: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
+    if is_worth(work) && out.len() > size {
+        out.par_chunks_mut(size).enumerate().with_max_len(1).for_each(|(i, part)| task(i, part));
+    } else {
+        for (i, part) in out.chunks_mut(size).enumerate() {
+            task(i, part);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Named tensors and notes in a file: exact to the bit, whole or absent, and refused if a single byte has changed.
+//!
+//! The file is a safetensors file that other programs can open. All notes sit in one metadata entry, because the format's
+//! own map has no order and the same checkpoint has to give the same bytes. That entry begins with the SHA-256 of all other
+//! bytes of the file, at a fixed place, so it is checked before anything is parsed. A file is written under a temporary
+//! name, brought to the disk, and renamed: under its right name it is always whole, also after a kill.
+
+mod disk;
+mod layout;
+
+pub use disk::{append_line, write_text};
+
+use crate::error::{Error, InputFault, Result};
+use safetensors::Dtype;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Named tensors and small texts, to be kept in one file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checkpoint {
+    /// The tensors; their order is kept, their names differ.
+    pub tensors: Vec<Tensor>,
+    /// Small texts by name: versions, settings as JSON.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// Numbers with a name and a shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// Its name, a path such as `position.in.weight`.
+    pub name: String,
+    /// Its dimensions, outermost first; their product is the number of values.
+    pub shape: Vec<usize>,
+    /// Its values, row-major.
+    pub values: Values,
+}
+
+/// Numbers of one type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Floats of 32 bits.
+    F32(Vec<f32>),
+    /// Whole numbers of 32 bits.
+    U32(Vec<u32>),
+    /// Whole numbers of 64 bits.
+    U64(Vec<u64>),
+    /// Floats of 64 bits.
+    F64(Vec<f64>),
+}
+
+impl Checkpoint {
+    /// Writes the file, in place of an older one of that name if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If two tensors have the same name, if a tensor's shape does not fit its values, or if the disk refuses.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let header = self.header(&path.display().to_string())?;
+        disk::replace(path, |out| self.emit(&header, out))
+    }
+
+    /// Reads a file that [`Checkpoint::write`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is something else, or is not exactly as it was written.
+    pub fn read(path: impl AsRef<Path>) -> Result<Checkpoint> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let mut bytes = Vec::new();
+        // The beginning first: of a large file of another kind, or of one without an end, no more is read than that.
+        file.by_ref().take(layout::HEAD as u64).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
+        layout::check_head(&name, &bytes)?;
+        file.read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
+        Checkpoint::parse(&name, &bytes)
+    }
+
+    /// Adds a list of f32.
+    pub fn push_f32(&mut self, name: &str, values: &[f32]) {
+        self.push(name, values.len(), Values::F32(values.to_vec()));
+    }
+
+    /// Adds a list of u32.
+    pub fn push_u32(&mut self, name: &str, values: &[u32]) {
+        self.push(name, values.len(), Values::U32(values.to_vec()));
+    }
+
+    /// Adds a list of u64.
+    pub fn push_u64(&mut self, name: &str, values: &[u64]) {
+        self.push(name, values.len(), Values::U64(values.to_vec()));
+    }
+
+    fn push(&mut self, name: &str, length: usize, values: Values) {
+        self.tensors.push(Tensor { name: name.to_string(), shape: vec![length], values });
+    }
+
+    /// The values of a tensor of f32.
+    pub fn f32(&self, name: &str) -> Result<&[f32]> {
+        match self.values(name)? {
+            Values::F32(values) => Ok(values),
+            other => Err(of_another_type(name, other, "F32")),
+        }
+    }
+
+    /// The values of a tensor of u32.
+    pub fn u32(&self, name: &str) -> Result<&[u32]> {
+        match self.values(name)? {
+            Values::U32(values) => Ok(values),
+            other => Err(of_another_type(name, other, "U32")),
+        }
+    }
+
+    /// The values of a tensor of u64.
+    pub fn u64(&self, name: &str) -> Result<&[u64]> {
+        match self.values(name)? {
+            Values::U64(values) => Ok(values),
+            other => Err(of_another_type(name, other, "U64")),
+        }
+    }
+
+    /// The values of a tensor of f64.
+    pub fn f64(&self, name: &str) -> Result<&[f64]> {
+        match self.values(name)? {
+            Values::F64(values) => Ok(values),
+            other => Err(of_another_type(name, other, "F64")),
+        }
+    }
+
+    /// A tensor, whatever its type.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor> {
+        let found = self.tensors.iter().find(|tensor| tensor.name == name);
+        found.ok_or_else(|| missing(format!("has no tensor {name:?}")))
+    }
+
+    /// A note.
+    pub fn note(&self, name: &str) -> Result<&str> {
+        self.notes.get(name).map(String::as_str).ok_or_else(|| missing(format!("has no note {name:?}")))
+    }
+
+    fn values(&self, name: &str) -> Result<&Values> {
+        self.tensor(name).map(|tensor| &tensor.values)
+    }
+}
+
+fn missing(problem: String) -> Error {
+    InputFault::new("checkpoint", problem, "use one of the same model, written by the same version of lstep").into()
+}
+
+fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {
+    missing(format!("has {name:?} as {}, not as {wanted}", found.kind()))
+}
+
+impl Values {
+    /// Their type as the format names it.
+    fn kind(&self) -> Dtype {
+        match self {
+            Values::F32(_) => Dtype::F32,
+            Values::U32(_) => Dtype::U32,
+            Values::U64(_) => Dtype::U64,
+            Values::F64(_) => Dtype::F64,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Values::F32(values) => values.len(),
+            Values::U32(values) => values.len(),
+            Values::U64(values) => values.len(),
+            Values::F64(values) => values.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

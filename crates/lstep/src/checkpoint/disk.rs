@@ -1,0 +1,48 @@
+//! Files that are whole or absent, and lines that are there once they are said to be.
+
+use crate::error::{Error, Result};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes a text file, in place of an older one of that name if there is one; under its name it is always whole.
+pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
+    replace(path.as_ref(), |out| out.write_all(text.as_bytes()))
+}
+
+/// Adds a line, without its end, to a text file, and returns when it is on the disk. Makes the file if there is none.
+pub fn append_line(path: impl AsRef<Path>, line: &str) -> Result<()> {
+    let path = path.as_ref();
+    let append = || {
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        // In one call, so that a kill does not leave half a line.
+        file.write_all(format!("{line}\n").as_bytes())?;
+        file.sync_data()
+    };
+    append().map_err(|error| Error::io(path, error))
+}
+
+/// Writes `.NAME.partial` beside the file, brings it to the disk and renames it. What a kill leaves there the next call replaces.
+pub(super) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().ok_or_else(|| Error::io(path, io::ErrorKind::InvalidFilename.into()))?);
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let attempt = || {
+        let mut out = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&partial, path)
+    };
+    attempt().map_err(|error| {
+        let _ = fs::remove_file(&partial);
+        Error::io(path, error)
+    })?;
+    // The new name, too, survives a power failure where folders can be synced; where not, the file is whole all the same.
+    if let Ok(folder) = File::open(partial.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")))
+    {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Learning, for models that can. A counter need not pretend.
+//!
+//! A [`Learner`] tells the loss of a lesson and its gradients; a [`Pupil`] is a learner joined with its state and its optimiser,
+//! whichever model it is, for the training loop. Labels exist only in lessons, and lessons only here.
+
+use super::{Facts, Joined, Model, Session};
+use crate::checkpoint::Checkpoint;
+use crate::error::Result;
+use crate::event::{Event, NodeId};
+use crate::graph::{Past, Revealed};
+use crate::protocol::{Queries, Scores};
+use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Moments, Parameters, Workspace};
+use std::sync::Arc;
+
+/// What a step teaches: events that happened, and for each a destination with which its source did not meet.
+#[derive(Debug, Clone, Copy)]
+pub struct Lesson<'a> {
+    /// What happened.
+    pub events: &'a [Event],
+    /// What did not, one for each event.
+    pub negatives: &'a [NodeId],
+}
+
+/// A model whose parameters can be learned.
+pub trait Learner: Model + Clone {
+    /// The weights.
+    fn parameters(&self) -> &Parameters;
+
+    /// The weights, to be changed.
+    fn parameters_mut(&mut self) -> &mut Parameters;
+
+    /// The loss of a lesson; its gradients are added to `gradients`. Nothing where there is nothing to learn from yet.
+    fn loss(
+        &self,
+        past: Past<'_>,
+        state: &Self::State,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+    ) -> Result<Option<f64>>;
+
+    /// Writes the state into a checkpoint.
+    fn save_state(&self, state: &Self::State, checkpoint: &mut Checkpoint);
+
+    /// Reads the state that [`Learner::save_state`] wrote.
+    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Self::State>;
+}
+
+/// How weights follow gradients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Optimiser {
+    /// Adam's settings.
+    pub adam: AdamConfig,
+    /// Largest norm of all gradients together, if they are clipped.
+    pub clip: Option<f64>,
+}
+
+/// A learner with its state and its optimiser, whichever model it is.
+pub trait Pupil: Session {
+    /// Learns from a step; tells its loss, if there was one.
+    fn learn(&mut self, past: Past<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
+
+    /// Forgets the state, not the weights.
+    fn restart(&mut self);
+
+    /// How many numbers can be learned.
+    fn weights(&self) -> usize;
+
+    /// Weights, moments and state.
+    fn save(&self, checkpoint: &mut Checkpoint);
+
+    /// Takes over what [`Pupil::save`] wrote.
+    fn load(&mut self, checkpoint: &Checkpoint) -> Result<()>;
+}
+
+/// Joins a learner with the state before the first event and a fresh optimiser.
+pub fn teach<M: Learner + 'static>(model: M, facts: &Facts, optimiser: Optimiser) -> Box<dyn Pupil> {
+    let gradients = Gradients::of(model.parameters());
+    let adam = Adam::new(model.parameters(), optimiser.adam);
+    let state = model.begin(facts);
+    let joined = Joined { model: Arc::new(model), state };
+    Box::new(Taught {
+        joined,
+        facts: facts.clone(),
+        gradients,
+        adam,
+        clip: optimiser.clip,
+        workspace: Workspace::new(),
+    })
+}
+
+struct Taught<M: Learner> {
+    joined: Joined<M>,
+    facts: Facts,
+    gradients: Gradients,
+    adam: Adam,
+    clip: Option<f64>,
+    workspace: Workspace,
+}
+
+impl<M: Learner + 'static> Session for Taught<M> {
+    fn pace(&self) -> super::Pace {
+        self.joined.pace()
+    }
+
+    fn score(&self, past: Past<'_>, ask: &Queries) -> Result<Scores> {
+        self.joined.score(past, ask)
+    }
+
+    fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()> {
+        self.joined.observe(known, step)
+    }
+
+    fn fork(&self) -> Box<dyn Session> {
+        self.joined.fork()
+    }
+}
+
+impl<M: Learner + 'static> Pupil for Taught<M> {
+    fn learn(&mut self, past: Past<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>> {
+        self.gradients.zero();
+        let Joined { model, state } = &self.joined;
+        let loss = model.loss(past, state, lesson, draw, &mut self.workspace, &mut self.gradients)?;
+        if loss.is_some() {
+            if let Some(largest) = self.clip {
+                self.gradients.clip_norm(largest);
+            }
+            // A fork that still evaluates keeps the weights it was given.
+            let model = Arc::make_mut(&mut self.joined.model);
+            self.adam.step(model.parameters_mut(), &self.gradients);
+        }
+        Ok(loss)
+    }
+
+    fn restart(&mut self) {
+        self.joined.state = self.joined.model.begin(&self.facts);
+    }
+
+    fn weights(&self) -> usize {
+        self.joined.model.parameters().count()
+    }
+
+    fn save(&self, checkpoint: &mut Checkpoint) {
+        let model = &self.joined.model;
+        for parameter in model.parameters().iter() {
+            checkpoint.push_f32(&format!("weight.{}", parameter.name), parameter.values);
+        }
+        for moments in self.adam.moments() {
+            checkpoint.push_f32(&format!("first.{}", moments.name), moments.first);
+            checkpoint.push_f32(&format!("second.{}", moments.name), moments.second);
+        }
+        checkpoint.push_u64("adam.steps", &[self.adam.steps()]);
+        model.save_state(&self.joined.state, checkpoint);
+    }
+
+    fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        let model = Arc::make_mut(&mut self.joined.model);
+        let names: Vec<String> = model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();
+        for name in &names {
+            model.parameters_mut().load(name, checkpoint.f32(&format!("weight.{name}"))?)?;
+            let first = checkpoint.f32(&format!("first.{name}"))?;
+            let second = checkpoint.f32(&format!("second.{name}"))?;
+            self.adam.load(Moments { name, first, second })?;
+        }
+        self.adam.load_steps(checkpoint.u64("adam.steps")?.first().copied().unwrap_or(0));
+        self.joined.state = model.load_state(&self.facts, checkpoint)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a stream of unknown kind.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Where positions start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Eigenvectors of the normalised Laplacian of the first step's graph.
+    Laplacian,
+    /// Return probabilities of random walks on the first step's graph.
+    RandomWalk,
+    /// Nowhere.
+    Zeros,
+}
+
+/// Whose position is updated after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The nodes of the step's events; the others keep their position.
+    Touched,
+    /// Every node that has interacted so far, as the paper has it.
+    All,
+}
+
+/// Which parts of the encoder are used: the paper's ablations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Node, link and position.
+    Full,
+    /// Only positions ("only LPE").
+    PositionOnly,
+    /// Only node and link features ("w/o LPE").
+    NoPosition,
+}
+
+/// L-STEP's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LstepConfig {
+    /// d_T, at least 1.
+    pub time_width: usize,
+    /// d_N, at least the width of the stream's node features.
+    pub node_width: usize,
+    /// d_E, at least the width of the stream's event features.
+    pub edge_width: usize,
+    /// d_P, at least 1.
+    pub position_width: usize,
+    /// L, how many snapshots of positions are filtered, at least 1.
+    pub snapshots: usize,
+    /// K, how many recent events are encoded, at least 1.
+    pub recent: usize,
+    /// t_gap, the window of the node encoding in the stream's unit of time, not negative.
+    pub gap: f64,
+    /// alpha of the time encoding, above 1.
+    pub alpha: f64,
+    /// beta of the time encoding, above 0.
+    pub beta: f64,
+    /// Weight of negatives in the positional loss, in [0, 1].
+    pub alpha_neg: f64,
+    /// Weight of the positional loss, in [0, 1].
+    pub alpha_pe: f64,
+    /// Where positions start.
+    pub start: Start,
+    /// Whose position is updated after a step.
+    pub scope: Scope,
+    /// Which parts are used.
+    pub variant: Variant,
+}
+
+impl Default for LstepConfig {
+    fn default() -> LstepConfig {
+        LstepConfig {
+            time_width: 100,
+            node_width: 172,
+            edge_width: 172,
+            position_width: 172,
+            snapshots: 100,
+            recent: 20,
+            gap: 1000.0,
+            alpha: 10.0,
+            beta: 10.0,
+            alpha_neg: 0.3,
+            alpha_pe: 0.5,
+            start: Start::Laplacian,
+            scope: Scope::Touched,
+            variant: Variant::Full,
+        }
+    }
+}
+
+impl LstepConfig {
+    /// Refuses values that the model cannot have.
+    pub fn check(&self) -> Result<()> {
+        for (setting, value) in [
+            ("time_width", self.time_width),
+            ("node_width", self.node_width),
+            ("position_width", self.position_width),
+            ("snapshots", self.snapshots),
+            ("recent", self.recent),
+        ] {
+            if value == 0 {
+                return Err(Error::setting(setting, value, "it has to be at least 1"));
+            }
+        }
+        for (setting, value) in [("alpha_neg", self.alpha_neg), ("alpha_pe", self.alpha_pe)] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::setting(setting, value, "it has to be between 0 and 1"));
+            }
+        }
+        if !(self.gap.is_finite() && self.gap >= 0.0) {
+            return Err(Error::setting("gap", self.gap, "it is a length of time: zero or more"));
+        }
+        if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite()) {
+            let value = format!("{} and {}", self.alpha, self.beta);
+            return Err(Error::setting("alpha and beta", value, "alpha has to be above 1 and beta above 0"));
+        }
+        Ok(())
+    }
+
+    /// The frequencies of the time encoding, omega_i = alpha^(-i / beta), i from 0.
+    pub fn frequencies(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.time_width).map(|i| self.alpha.powf(-(i as f64) / self.beta))
+    }
+}

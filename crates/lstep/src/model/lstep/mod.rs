@@ -1,0 +1,359 @@
+//! L-STEP: learnable spatial-temporal positional encoding.
+//!
+//! Tieu et al., "Learnable Spatial-Temporal Positional Encoding for Link Prediction", ICML 2025. Every node has a position,
+//! [d_P], at every step. Before a step its position is approximated from its last L ones by a learnable filter in the frequency
+//! domain (Eqs. transform_pe, approx_pe); two nodes are encoded from their recent events and the positions around them
+//! (Eqs. node_encoding to temporal_rep) and a link is predicted (Eq. link_prediction); once the step is revealed, positions
+//! are updated with the encoder's own layers (Eq. pe_updated) and stored.
+//!
+//! Every node that is looked at is filtered alike. The authors' released code filters only endpoints of true events, from which
+//! a scorer can read the label; here the law "the other rows of the step change no score" guards against it.
+//!
+//! `docs/equations.md` maps equations to functions and tests.
+
+mod config;
+mod encode;
+mod gather;
+#[cfg(test)]
+mod oracle;
+mod parameters;
+mod position;
+
+pub use config::{LstepConfig, Scope, Start, Variant};
+pub use position::{Positions, Run};
+
+use super::learn::{Learner, Lesson};
+use super::{Facts, Model};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, NodeId};
+use crate::graph::{Past, Revealed, Seed};
+use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
+use crate::protocol::{NodeSet, Queries, Scores};
+use encode::Encoder;
+use gather::Gathered;
+use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
+use parameters::Weights;
+use std::sync::Mutex;
+
+/// The model: settings and weights.
+pub struct Lstep {
+    config: LstepConfig,
+    parameters: Parameters,
+    weights: Weights,
+    /// Memory that calls leave for later calls; one for each call at work.
+    rooms: Mutex<Vec<Room>>,
+}
+
+/// What passing events leave behind.
+#[derive(Debug, Clone)]
+pub struct LstepState {
+    positions: Positions,
+    /// The nodes that have interacted.
+    met: NodeSet,
+}
+
+impl LstepState {
+    /// The positions of all nodes.
+    pub fn positions(&self) -> &Positions {
+        &self.positions
+    }
+}
+
+/// Working memory of a call.
+#[derive(Default)]
+struct Room {
+    workspace: Workspace,
+    gathered: Gathered,
+    runs: Vec<Run>,
+}
+
+/// Seeds encoded at once when scoring, and nodes updated at once: enough to fill the cores, few enough to stay in cache.
+const AT_ONCE: usize = 2_048;
+
+impl Clone for Lstep {
+    fn clone(&self) -> Lstep {
+        Lstep {
+            config: self.config.clone(),
+            parameters: self.parameters.clone(),
+            weights: self.weights,
+            rooms: Mutex::default(),
+        }
+    }
+}
+
+impl Lstep {
+    /// A model with weights drawn from a seed.
+    pub fn new(config: LstepConfig, seed: u64) -> Result<Lstep> {
+        config.check()?;
+        let mut parameters = Parameters::new(seed);
+        let weights = Weights::add(&mut parameters, &config);
+        Ok(Lstep { config, parameters, weights, rooms: Mutex::default() })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &LstepConfig {
+        &self.config
+    }
+
+    fn encoder(&self) -> Encoder<'_> {
+        Encoder { config: &self.config, weights: &self.weights }
+    }
+
+    fn with_room<T>(&self, work: impl FnOnce(&mut Room) -> T) -> T {
+        let lock = || self.rooms.lock().expect("no call panics while it holds the list");
+        let mut room = lock().pop().unwrap_or_default();
+        let result = work(&mut room);
+        lock().push(room);
+        result
+    }
+
+    /// The seed's number among those gathered; its meetings are looked up if it is new.
+    fn gather(&self, gathered: &mut Gathered, past: Past<'_>, seed: Seed) -> u32 {
+        let (number, new) = gathered.seed(seed);
+        if new {
+            let recent = past.recent(seed, self.config.recent);
+            gathered.meetings(recent, self.config.recent, |meeting| seed.time.since(meeting.time));
+            let window = if past.node_feature_width() > 0 { past.within(seed, self.config.gap) } else { &[] };
+            gathered.neighbours(window);
+        }
+        number
+    }
+
+    fn fits(&self, past: Past<'_>) -> Result<()> {
+        for (setting, width, most) in [
+            ("edge_width", past.event_feature_width(), self.config.edge_width),
+            ("node_width", past.node_feature_width(), self.config.node_width),
+        ] {
+            if width > most {
+                return Err(Error::setting(
+                    setting,
+                    most,
+                    format!("the stream's features are {width} wide: set it to that"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Positions of the first step's nodes, from the graph of its events.
+    fn initial(&self, nodes: &[NodeId], step: &[Event]) -> Vec<f32> {
+        let place = |node: NodeId| nodes.binary_search(&node).expect("every node of the step") as u32;
+        let edges: Vec<(u32, u32)> = step.iter().map(|event| (place(event.source), place(event.destination))).collect();
+        match self.config.start {
+            Start::Laplacian => laplacian_positions(nodes.len(), &edges, self.config.position_width),
+            Start::RandomWalk => random_walk_positions(nodes.len(), &edges, self.config.position_width),
+            Start::Zeros => vec![0.0; nodes.len() * self.config.position_width],
+        }
+    }
+
+    /// Eq. pe_updated for some nodes at the time of the step's last event: [nodes, d_P].
+    fn updated(
+        &self,
+        room: &mut Room,
+        known: Revealed<'_>,
+        state: &LstepState,
+        now: Event,
+        nodes: &[NodeId],
+    ) -> Vec<f32> {
+        let Room { workspace, gathered, runs } = room;
+        gathered.clear();
+        for &node in nodes {
+            gathered.seed(Seed { node, time: now.time });
+            let latest = known.latest(node, self.config.recent);
+            gathered.meetings(latest, self.config.recent, |meeting| now.time.since(meeting.time));
+            gathered.neighbours(&[]);
+        }
+        let mut tape = workspace.infer(&self.parameters);
+        let approximate = self.encoder().approximate(&mut tape, gathered, &state.positions, runs);
+        let updated = self.encoder().updated(&mut tape, gathered, approximate);
+        let values = tape.value(updated);
+        (0..nodes.len()).flat_map(|row| values.row(row).iter().copied()).collect()
+    }
+}
+
+impl Model for Lstep {
+    type State = LstepState;
+
+    fn begin(&self, _: &Facts) -> LstepState {
+        let positions = Positions::new(self.config.position_width, self.config.snapshots);
+        LstepState { positions, met: NodeSet::default() }
+    }
+
+    /// Logits, whose order is that of the probabilities and which never saturate.
+    fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
+        self.fits(past)?;
+        let mut values = Vec::with_capacity(ask.pairs());
+        self.with_room(|room| {
+            let mut row = 0;
+            let mut candidate = 0;
+            while row < ask.len() {
+                let Room { workspace, gathered, runs } = room;
+                gathered.clear();
+                let (mut sources, mut candidates) = (Vec::new(), Vec::new());
+                while row < ask.len() && gathered.seeds() < AT_ONCE {
+                    let asked = ask.row(row);
+                    let source = self.gather(gathered, past, asked.seed());
+                    while candidate < asked.candidates.len() && gathered.seeds() < AT_ONCE {
+                        let seed = Seed { node: asked.candidates[candidate], time: asked.time };
+                        sources.push(source);
+                        candidates.push(self.gather(gathered, past, seed));
+                        candidate += 1;
+                    }
+                    if candidate == asked.candidates.len() {
+                        (row, candidate) = (row + 1, 0);
+                    }
+                }
+                let mut tape = workspace.infer(&self.parameters);
+                let encoded = self.encoder().encode(&mut tape, past, gathered, &state.positions, runs);
+                let (sources, candidates) = (tape.indices(sources), tape.indices(candidates));
+                let logits = self.encoder().predict(&mut tape, encoded.hidden, sources, candidates);
+                let logits = tape.value(logits);
+                values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
+            }
+        });
+        Scores::new(ask, values)
+    }
+
+    fn observe(&self, known: Revealed<'_>, state: &mut LstepState, step: &[Event]) -> Result<()> {
+        let Some(&now) = step.last() else { return Ok(()) };
+        let touched: NodeSet = step.iter().flat_map(|event| [event.source, event.destination]).collect();
+        touched.iter().for_each(|node| {
+            state.met.insert(node);
+        });
+        let nodes: Vec<NodeId> = match self.config.scope {
+            Scope::All if state.positions.snapshots() > 0 => state.met.iter().collect(),
+            _ => touched.iter().collect(),
+        };
+        if self.config.variant == Variant::NoPosition {
+            return Ok(());
+        }
+        if state.positions.snapshots() == 0 {
+            let vectors = self.initial(&nodes, step);
+            state.positions.push_snapshot(&nodes, &vectors);
+            return Ok(());
+        }
+        let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
+        self.with_room(|room| {
+            for some in nodes.chunks(AT_ONCE) {
+                vectors.extend(self.updated(room, known, state, now, some));
+            }
+        });
+        state.positions.push_snapshot(&nodes, &vectors);
+        Ok(())
+    }
+}
+
+impl Learner for Lstep {
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.parameters
+    }
+
+    /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first step only gives the initial
+    /// positions.
+    fn loss(
+        &self,
+        past: Past<'_>,
+        state: &LstepState,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+    ) -> Result<Option<f64>> {
+        self.fits(past)?;
+        let first_step = self.config.variant != Variant::NoPosition && state.positions.snapshots() == 0;
+        if lesson.events.is_empty() || first_step {
+            return Ok(None);
+        }
+        let loss = self.with_room(|room| {
+            let Room { gathered, runs, .. } = room;
+            gathered.clear();
+            let mut asked = Asked::default();
+            for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
+                let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
+                asked.sources.push(number(event.source));
+                asked.destinations.push(number(event.destination));
+                asked.negatives.push(number(negative));
+            }
+            let mut tape = workspace.train(&self.parameters, draw);
+            let losses = self.losses(&mut tape, past, gathered, &state.positions, runs, &asked);
+            let loss = f64::from(tape.scalar(losses.total));
+            tape.backward(losses.total, gradients);
+            loss
+        });
+        Ok(Some(loss))
+    }
+
+    fn save_state(&self, state: &LstepState, checkpoint: &mut Checkpoint) {
+        state.positions.save(checkpoint);
+        let met: Vec<u32> = state.met.iter().map(|node| node.0).collect();
+        checkpoint.push_u32("state.met", &met);
+    }
+
+    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<LstepState> {
+        let mut state = self.begin(facts);
+        state.positions.load(checkpoint)?;
+        state.met = checkpoint.u32("state.met")?.iter().map(|&node| NodeId(node)).collect();
+        Ok(state)
+    }
+}
+
+/// Numbers of the seeds that a lesson is about.
+#[derive(Default)]
+struct Asked {
+    sources: Vec<u32>,
+    destinations: Vec<u32>,
+    negatives: Vec<u32>,
+}
+
+/// The three losses on the tape, and what they were made from.
+#[cfg_attr(not(test), expect(dead_code, reason = "training needs the total only; the oracle compares all"))]
+struct Losses {
+    prediction: lstep_tensor::Var,
+    position: Option<lstep_tensor::Var>,
+    total: lstep_tensor::Var,
+    encoded: encode::Encoded,
+    logits: lstep_tensor::Var,
+}
+
+impl Lstep {
+    /// Eqs. loss_func_lp (binary cross-entropy over true events and negatives), loss_func_pe (2-norms) and loss_func.
+    fn losses<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        gathered: &Gathered,
+        positions: &'t Positions,
+        runs: &mut Vec<Run>,
+        asked: &Asked,
+    ) -> Losses {
+        let events = asked.sources.len();
+        let encoded = self.encoder().encode(tape, past, gathered, positions, runs);
+        let twice = |list: &[u32]| [list, list].concat();
+        let sources = tape.indices(twice(&asked.sources));
+        let candidates = tape.indices([asked.destinations.as_slice(), &asked.negatives].concat());
+        let logits = self.encoder().predict(tape, encoded.hidden, sources, candidates);
+        let labels = tape.input(2 * events, 1, |labels| labels[..events].fill(1.0));
+        let prediction = tape.cross_entropy(logits, labels);
+        let Some(approximate) = encoded.approximate else {
+            return Losses { prediction, position: None, total: prediction, encoded, logits };
+        };
+        let mut side = |seeds: &[u32]| {
+            let rows = tape.indices(seeds.iter().map(|&seed| gathered.own[seed as usize]));
+            tape.gather(approximate, rows)
+        };
+        let (u, v, n) = (side(&asked.sources), side(&asked.destinations), side(&asked.negatives));
+        let (met, not_met) = (tape.row_distance(u, v), tape.row_distance(u, n));
+        let (met, not_met) = (tape.mean(met), tape.mean(not_met));
+        let not_met = tape.scale(not_met, self.config.alpha_neg as f32);
+        let position = tape.sub(met, not_met);
+        let alpha = self.config.alpha_pe as f32;
+        let (a, b) = (tape.scale(prediction, 1.0 - alpha), tape.scale(position, alpha));
+        let total = tape.add(a, b);
+        Losses { prediction, position: Some(position), total, encoded, logits }
+    }
+}

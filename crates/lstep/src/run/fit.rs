@@ -1,0 +1,391 @@
+//! Training as a job that can be stopped at any moment: a folder, what is in it, and how to go on from it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.toml` | all settings, resolved |
+//! | `last.safetensors` | weights, moments, state and how far the epoch is: what is needed to go on |
+//! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
+//! | `metrics.jsonl` | a line for each epoch |
+//! | `report.json` | the final evaluation |
+//!
+//! Every file is written under another name and renamed, so a run that is killed leaves whole files behind. `last` is written after
+//! every epoch and when asked to stop; what came after it is done again in the same way, so the end is the same to the bit.
+
+use super::config::RunConfig;
+use super::evaluate::{evaluate, facts};
+use super::job::Stream;
+use super::report::{EvaluationReport, ResultRow};
+use super::train::{Course, EpochReport, Progress, Selection};
+use crate::checkpoint::{Checkpoint, append_line, write_text};
+use crate::error::{Error, InputFault, Result};
+use crate::event::Event;
+use crate::model::{Facts, Optimiser, Pupil, Session};
+use crate::protocol::{Asked, Exam, Part, Setting, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
+use crate::read::read;
+use lstep_tensor::AdamConfig;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The folder of a run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// A folder, whether it exists or not.
+    pub fn new(path: impl Into<PathBuf>) -> RunFolder {
+        RunFolder { path: path.into() }
+    }
+
+    /// One of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether there is a run in it.
+    pub fn holds_a_run(&self) -> bool {
+        self.file("config.toml").exists()
+    }
+
+    /// The settings of the run.
+    pub fn config(&self) -> Result<RunConfig> {
+        let path = self.file("config.toml");
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        RunConfig::from_toml(&path.display().to_string(), &text)
+    }
+}
+
+/// What training tells while it runs.
+#[derive(Debug)]
+pub enum Moment<'a> {
+    /// A step is done.
+    Step {
+        /// How far the epoch is.
+        progress: &'a Progress,
+        /// Events done in it.
+        done: u64,
+        /// Events it has.
+        of: u64,
+    },
+    /// An epoch is done and validated.
+    Epoch(&'a EpochReport),
+}
+
+/// The parts of a run that do not change while it trains.
+struct Ground {
+    config: RunConfig,
+    stream: Stream,
+    split: Split,
+    facts: Facts,
+}
+
+impl Ground {
+    fn new(config: RunConfig, stream: Stream) -> Result<Ground> {
+        config.train.check()?;
+        let subject = Subject { events: stream.log.events(), names: &stream.names };
+        let split = config.protocol.split(subject)?;
+        let facts = facts(&stream.log, &split);
+        Ok(Ground { config, stream, split, facts })
+    }
+
+    fn read(config: RunConfig) -> Result<Ground> {
+        let stream = Stream::from(read(&config.data.events, &config.data.options())?);
+        Ground::new(config, stream)
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject { events: self.stream.log.events(), names: &self.stream.names }
+    }
+
+    fn pupil(&self) -> Result<Box<dyn Pupil>> {
+        let train = &self.config.train;
+        let adam = AdamConfig { learning_rate: train.learning_rate, ..AdamConfig::default() };
+        self.config.model.pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip })
+    }
+
+    fn visibility(&self) -> Visibility {
+        self.config.protocol.visibility()
+    }
+
+    /// A hash of who met whom when, to tell that a run is continued on the stream it began with.
+    fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for event in self.stream.log.events().iter() {
+            hash.update(event.source.0.to_le_bytes());
+            hash.update(event.destination.0.to_le_bytes());
+            hash.update(event.time.value().to_le_bytes());
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A run that is being trained.
+pub struct Fit {
+    ground: Ground,
+    folder: RunFolder,
+    course: Course,
+    validation: Exam,
+    pupil: Box<dyn Pupil>,
+    progress: Progress,
+    selection: Selection,
+    fingerprint: String,
+}
+
+impl Fit {
+    /// Starts a run in a folder that has none yet.
+    pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<Fit> {
+        if folder.holds_a_run() {
+            return Err(Error::setting(
+                "out",
+                folder.path.display(),
+                "there is a run in it already: go on with --resume, or choose another folder",
+            ));
+        }
+        let fit = Fit::prepare(Ground::new(config, stream)?, folder)?;
+        fs::create_dir_all(&fit.folder.path).map_err(|error| Error::io(&fit.folder.path, error))?;
+        fit.save("last.safetensors")?;
+        // The settings come last: a folder that has them has everything.
+        write_text(fit.folder.file("config.toml"), &fit.ground.config.to_toml())?;
+        Ok(fit)
+    }
+
+    /// Goes on with the run in a folder.
+    pub fn resume(folder: RunFolder) -> Result<Fit> {
+        let mut fit = Fit::prepare(Ground::read(folder.config()?)?, folder)?;
+        let path = fit.folder.file("last.safetensors");
+        let checkpoint = Checkpoint::read(&path)?;
+        fit.check_stream(&path, &checkpoint)?;
+        fit.pupil.load(&checkpoint)?;
+        let note = |name: &str| checkpoint.note(name);
+        let fault = |error: serde_json::Error| {
+            InputFault::new(
+                path.display().to_string(),
+                format!("has a note that cannot be read ({error})"),
+                "start anew",
+            )
+        };
+        fit.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
+        fit.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
+        fit.keep_metrics_before(fit.progress.epoch)?;
+        Ok(fit)
+    }
+
+    fn prepare(ground: Ground, folder: RunFolder) -> Result<Fit> {
+        let protocol = &ground.config.protocol;
+        let asked = Asked {
+            parts: vec![Part::Validation],
+            settings: vec![Setting::Transductive],
+            strategies: vec![if protocol.name() == "tgb" { Strategy::Tgb } else { Strategy::Random }],
+        };
+        let validation = protocol.exams(ground.subject(), &ground.split, &asked)?.swap_remove(0);
+        let seed = ground.config.train.seed;
+        let course = Course::new(&ground.stream.log, &ground.split, protocol.step(), ground.visibility(), seed)?;
+        if course.steps() < 2 {
+            return Err(Error::EmptyPart {
+                part: "train",
+                reason: format!("{} events make {} steps", course.events(), course.steps()),
+                remedy: "at least two steps are needed: make steps smaller".into(),
+            });
+        }
+        let pupil = ground.pupil()?;
+        let fingerprint = ground.fingerprint();
+        let (progress, selection) = (Progress::start(1), Selection::default());
+        Ok(Fit { ground, folder, course, validation, pupil, progress, selection, fingerprint })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &RunConfig {
+        &self.ground.config
+    }
+
+    /// How many numbers are learned.
+    pub fn weights(&self) -> usize {
+        self.pupil.weights()
+    }
+
+    /// How many events train.
+    pub fn events(&self) -> usize {
+        self.course.events()
+    }
+
+    /// What selection knows so far.
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// Whether there is nothing left to do.
+    pub fn is_finished(&self) -> bool {
+        let train = &self.ground.config.train;
+        self.progress.epoch > train.epochs || self.selection.waited >= train.patience
+    }
+
+    /// Trains until it is finished or `watch` says to stop; either way everything is saved. Tells whether it is finished.
+    pub fn run(&mut self, watch: &mut dyn FnMut(Moment<'_>) -> bool) -> Result<bool> {
+        while !self.is_finished() {
+            let started = Instant::now();
+            let of = self.course.events() as u64;
+            let first = self.progress.step;
+            let complete = self.course.go_on(self.pupil.as_mut(), &mut self.progress, &mut |progress, done| {
+                watch(Moment::Step { progress, done, of })
+            })?;
+            if !complete {
+                self.save("last.safetensors")?;
+                return Ok(false);
+            }
+            let share = 1.0 - f64::from(first) / self.course.steps() as f64;
+            let report = self.validate(started.elapsed().as_secs_f64(), share)?;
+            if report.improved {
+                self.save("best.safetensors")?;
+            }
+            let line = serde_json::to_string(&report).expect("a report is plain data");
+            append_line(self.folder.file("metrics.jsonl"), &line)?;
+            self.progress = Progress::start(self.progress.epoch + 1);
+            self.save("last.safetensors")?;
+            if !watch(Moment::Epoch(&report)) {
+                return Ok(self.is_finished());
+            }
+        }
+        Ok(true)
+    }
+
+    /// The state streams on into validation, and a fork of it is all that validation changes.
+    fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
+        let started = Instant::now();
+        let mut session = self.pupil.fork();
+        let outcome = evaluate(session.as_mut(), &self.ground.stream.log, &self.validation, &|_, _| ())?.swap_remove(0);
+        let validation_seconds = started.elapsed().as_secs_f64();
+        let improved = self.selection.take(self.progress.epoch, outcome.ap, outcome.auc);
+        Ok(EpochReport {
+            epoch: self.progress.epoch,
+            loss: self.progress.loss(),
+            validation_ap: outcome.ap,
+            validation_auc: outcome.auc,
+            improved,
+            train_seconds,
+            train_events_per_second: share * self.course.events() as f64 / train_seconds,
+            validation_seconds,
+            validation_pairs_per_second: outcome.pairs as f64 / validation_seconds,
+        })
+    }
+
+    fn save(&self, name: &str) -> Result<()> {
+        let mut checkpoint = Checkpoint::default();
+        self.pupil.save(&mut checkpoint);
+        let json = |value: serde_json::Result<String>| value.expect("progress is plain data");
+        checkpoint.notes.insert("progress".into(), json(serde_json::to_string(&self.progress)));
+        checkpoint.notes.insert("selection".into(), json(serde_json::to_string(&self.selection)));
+        checkpoint.notes.insert("stream".into(), self.fingerprint.clone());
+        checkpoint.notes.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        checkpoint.write(self.folder.file(name))
+    }
+
+    fn check_stream(&self, path: &Path, checkpoint: &Checkpoint) -> Result<()> {
+        same_stream(path, checkpoint, &self.fingerprint)
+    }
+
+    /// Drops lines of epochs that will be done again.
+    fn keep_metrics_before(&self, epoch: u32) -> Result<()> {
+        let path = self.folder.file("metrics.jsonl");
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+        let earlier = |line: &&str| serde_json::from_str::<EpochReport>(line).is_ok_and(|report| report.epoch < epoch);
+        let kept: String = text.lines().filter(earlier).flat_map(|line| [line, "\n"]).collect();
+        write_text(path, &kept)
+    }
+}
+
+fn same_stream(path: &Path, checkpoint: &Checkpoint, fingerprint: &str) -> Result<()> {
+    if checkpoint.note("stream")? == fingerprint {
+        return Ok(());
+    }
+    let fault = InputFault::new(
+        path.display().to_string(),
+        "was trained on other events than the file has now",
+        "put the old events back, or train anew",
+    );
+    Err(fault.into())
+}
+
+/// A trained run, opened to be asked.
+pub struct Trained {
+    ground: Ground,
+    pupil: Box<dyn Pupil>,
+}
+
+impl Trained {
+    /// Opens the best epoch of a run.
+    pub fn open(folder: &RunFolder) -> Result<Trained> {
+        let ground = Ground::read(folder.config()?)?;
+        let path = folder.file("best.safetensors");
+        let checkpoint = Checkpoint::read(&path)?;
+        same_stream(&path, &checkpoint, &ground.fingerprint())?;
+        let mut pupil = ground.pupil()?;
+        pupil.load(&checkpoint)?;
+        Ok(Trained { ground, pupil })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &RunConfig {
+        &self.ground.config
+    }
+
+    /// The stream it was trained on.
+    pub fn stream(&self) -> &Stream {
+        &self.ground.stream
+    }
+
+    /// Evaluates it: the state goes on from the end of training.
+    pub fn evaluate(&self, asked: &Asked, watch: &dyn Fn(u64, u64)) -> Result<EvaluationReport> {
+        let Ground { config, stream, split, .. } = &self.ground;
+        let mut results = Vec::new();
+        for exam in config.protocol.exams(self.ground.subject(), split, asked)? {
+            let outcomes = evaluate(self.pupil.fork().as_mut(), &stream.log, &exam, watch)?;
+            for (outcome, sheet) in outcomes.into_iter().zip(&exam.sheets) {
+                let hash = negatives_sha256(sheet, stream.log.events(), &stream.names);
+                results.push(ResultRow::new(config.model.clone(), outcome, hash, sheet.negatives().filled));
+            }
+        }
+        Ok(EvaluationReport {
+            dataset: stream.name.clone(),
+            nodes: stream.names.len(),
+            events: stream.log.len(),
+            protocol: config.protocol.name().to_string(),
+            protocol_settings: config.protocol.clone(),
+            model: config.model.to_string(),
+            results,
+            threads: rayon::current_num_threads(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+        })
+    }
+
+    /// The stream it was trained on, when the run itself is no longer needed.
+    pub fn into_stream(self) -> Stream {
+        self.ground.stream
+    }
+
+    /// A session with the learned weights that has observed nothing.
+    pub fn before_the_first_event(&self) -> Result<Box<dyn Session>> {
+        let mut pupil = self.ground.pupil()?;
+        let mut checkpoint = Checkpoint::default();
+        self.pupil.save(&mut checkpoint);
+        pupil.load(&checkpoint)?;
+        pupil.restart();
+        Ok(pupil.fork())
+    }
+
+    /// The session after the whole stream has been observed, as validation and test would have been.
+    pub fn at_the_end(&self) -> Result<Box<dyn Session>> {
+        let Ground { config, stream, split, .. } = &self.ground;
+        let mut session = self.pupil.fork();
+        for part in [Part::Validation, Part::Test] {
+            for step in cut(stream.log.events(), split.range(part), config.protocol.step(), self.ground.visibility()) {
+                let end = step.end;
+                let events: Vec<Event> = step.map(|number| stream.log.events().at(number as usize)).collect();
+                session.observe(stream.log.revealed(end), &events)?;
+            }
+        }
+        Ok(session)
+    }
+}

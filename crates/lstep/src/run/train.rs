@@ -1,0 +1,204 @@
+//! The training loop: epochs of lessons, selection on validation, early stopping, and everything that is needed to go on.
+//!
+//! Every epoch starts from the same initial state and goes through the training events in order; the state then streams on into
+//! validation. Training has a log of its own that holds only what may train, so held-out nodes cannot be met in anybody's
+//! history. All draws are keyed by seed, epoch and step: an epoch that is done again is the same epoch.
+
+use crate::draw::Draw;
+use crate::error::{Error, Result};
+use crate::event::{Event, Events, NodeId};
+use crate::graph::EventLog;
+use crate::model::{Lesson, Pupil};
+use crate::protocol::{NodeSet, Split, StepRule, Visibility, cut};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// How to train. Defaults are the paper's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Most epochs, at least 1.
+    pub epochs: u32,
+    /// Epochs without improvement after which training stops, at least 1.
+    pub patience: u32,
+    /// Adam's step size, above 0.
+    pub learning_rate: f64,
+    /// Largest norm of all gradients together, above 0; not clipped if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// Seed of initial weights and of training's negatives.
+    pub seed: u64,
+}
+
+impl Default for TrainConfig {
+    fn default() -> TrainConfig {
+        TrainConfig { epochs: 200, patience: 10, learning_rate: 1e-4, clip: None, seed: 0 }
+    }
+}
+
+impl TrainConfig {
+    /// Refuses values that training cannot have.
+    pub fn check(&self) -> Result<()> {
+        if self.epochs == 0 || self.patience == 0 {
+            return Err(Error::setting("epochs and patience", 0, "both are at least 1"));
+        }
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        if !positive(self.learning_rate) {
+            return Err(Error::setting("learning_rate", self.learning_rate, "it has to be above 0"));
+        }
+        if let Some(clip) = self.clip.filter(|clip| !positive(*clip)) {
+            return Err(Error::setting("clip", clip, "it has to be above 0; leave it out for no clipping"));
+        }
+        Ok(())
+    }
+}
+
+/// What an epoch did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochReport {
+    /// Its number, from 1.
+    pub epoch: u32,
+    /// Mean loss over its steps.
+    pub loss: f64,
+    /// Average precision on validation, the mean over steps.
+    pub validation_ap: f64,
+    /// ROC-AUC on validation, the mean over steps.
+    pub validation_auc: f64,
+    /// Whether it is the best so far.
+    pub improved: bool,
+    /// Time for learning.
+    pub train_seconds: f64,
+    /// Training events in a second.
+    pub train_events_per_second: f64,
+    /// Time for validation.
+    pub validation_seconds: f64,
+    /// Candidates scored in a second of validation.
+    pub validation_pairs_per_second: f64,
+}
+
+/// When to stop: DyGLib's rule. An epoch is an improvement if AP and AUC are both at least as good as the best stored.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Selection {
+    /// AP and AUC of the best epoch.
+    pub best: Option<(f64, f64)>,
+    /// The best epoch's number.
+    pub best_epoch: u32,
+    /// Epochs since.
+    pub waited: u32,
+}
+
+impl Selection {
+    /// Takes in an epoch; says whether it is the best so far.
+    pub fn take(&mut self, epoch: u32, ap: f64, auc: f64) -> bool {
+        let improved = self.best.is_none_or(|best| ap >= best.0 && auc >= best.1);
+        if improved {
+            *self = Selection { best: Some((ap, auc)), best_epoch: epoch, waited: 0 };
+        } else {
+            self.waited += 1;
+        }
+        improved
+    }
+}
+
+/// The events that may train, in a log of their own, cut into steps.
+pub struct Course {
+    log: EventLog,
+    steps: Vec<Range<u32>>,
+    destinations: Vec<NodeId>,
+    visibility: Visibility,
+    seed: u64,
+}
+
+impl Course {
+    /// The course of a split.
+    pub fn new(log: &EventLog, split: &Split, rule: StepRule, visibility: Visibility, seed: u64) -> Result<Course> {
+        let all = log.events();
+        let mut events = Events::empty(all.features().width());
+        for event in all.iter().take(split.train.end as usize).filter(|event| split.trains(*event)) {
+            let features = all.features().row(event.number as usize);
+            events.push(event.source, event.destination, event.time, features)?;
+        }
+        let destinations: NodeSet = events.destinations().iter().copied().collect();
+        let steps = cut(&events, 0..events.len() as u32, rule, visibility);
+        let log = EventLog::new(events).with_node_features(log.node_features().clone());
+        Ok(Course { log, steps, destinations: destinations.iter().collect(), visibility, seed })
+    }
+
+    /// How many events it has.
+    pub fn events(&self) -> usize {
+        self.log.len()
+    }
+
+    /// How many steps it has.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Teaches one step of an epoch; tells its loss, if there was one.
+    pub fn teach(&self, pupil: &mut dyn Pupil, epoch: u32, step: usize) -> Result<Option<f64>> {
+        let span = self.steps[step].clone();
+        let events: Vec<Event> = span.clone().map(|number| self.log.events().at(number as usize)).collect();
+        let mut draw = Draw::new(&[self.seed, 0x7ea, u64::from(epoch), step as u64]);
+        let pool = &self.destinations;
+        let negatives: Vec<NodeId> = events.iter().map(|_| pool[draw.below(pool.len() as u64) as usize]).collect();
+        let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
+        let mask = lstep_tensor::Draw { seed: self.seed, step: u64::from(epoch) << 32 | step as u64 };
+        let lesson = Lesson { events: &events, negatives: &negatives };
+        let loss = pupil.learn(self.log.past(horizon), lesson, mask)?;
+        pupil.observe(self.log.revealed(span.end), &events)?;
+        Ok(loss)
+    }
+
+    /// The steps of an epoch that are left, from `progress` on. After each step `watch` sees how far it is, and says whether to go
+    /// on; tells whether the epoch is complete.
+    pub fn go_on(
+        &self,
+        pupil: &mut dyn Pupil,
+        progress: &mut Progress,
+        watch: &mut dyn FnMut(&Progress, u64) -> bool,
+    ) -> Result<bool> {
+        if progress.step == 0 {
+            pupil.restart();
+        }
+        while (progress.step as usize) < self.steps.len() {
+            if let Some(loss) = self.teach(pupil, progress.epoch, progress.step as usize)? {
+                if !loss.is_finite() {
+                    return Err(Error::setting("the loss", loss, "lower train.learning_rate or set train.clip"));
+                }
+                progress.loss_sum += loss;
+                progress.lessons += 1;
+            }
+            let done = u64::from(self.steps[progress.step as usize].end);
+            progress.step += 1;
+            if !watch(progress, done) && (progress.step as usize) < self.steps.len() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// How far an epoch is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The epoch's number, from 1.
+    pub epoch: u32,
+    /// Its next step, from 0.
+    pub step: u32,
+    /// Sum of the losses so far.
+    pub loss_sum: f64,
+    /// Steps that had a loss.
+    pub lessons: u32,
+}
+
+impl Progress {
+    /// Before an epoch's first step.
+    pub fn start(epoch: u32) -> Progress {
+        Progress { epoch, step: 0, loss_sum: 0.0, lessons: 0 }
+    }
+
+    /// Mean loss so far.
+    pub fn loss(&self) -> f64 {
+        self.loss_sum / f64::from(self.lessons.max(1))
+    }
+}
