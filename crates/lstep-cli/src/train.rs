@@ -5,8 +5,7 @@ use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
-    Asked, EpochReport, Fit, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, Trained, preset_names,
-    write_text,
+    Asked, EpochReport, Fit, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, preset_names, write_text,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -64,18 +63,19 @@ impl Train {
         let mut fit = if self.resume.is_some() { Fit::resume(folder.clone())? } else { self.begin(&folder)? };
         let shown =
             self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
-        if !self.train(&mut fit)? {
+        if !train_showing(&mut fit)? {
             eprintln!("Stopped and saved. Go on with: lstep train --resume {shown}");
             return Ok(());
         }
-        let trained = Trained::open(&folder)?;
+        let best_epoch = fit.selection().best_epoch;
+        let trained = fit.into_trained()?;
         let report = trained.evaluate(&everything(trained.config()), &|_, _| ())?;
         let text = serde_json::to_string_pretty(&report)?;
         write_text(folder.file("report.json"), &text)?;
         if self.json {
             return say(text);
         }
-        say(format!("Best epoch: {}. The numbers below are also in {shown}/report.json.", fit.selection().best_epoch))?;
+        say(format!("Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json."))?;
         evaluate::show(&report)
     }
 
@@ -98,37 +98,35 @@ impl Train {
         let stream = Stream::from(read_showing(&config.data)?);
         Ok(Fit::begin(config, stream, folder.clone())?)
     }
+}
 
-    /// Trains with a bar on a terminal, or a line for each epoch.
-    fn train(&self, fit: &mut Fit) -> Result<bool> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen to Ctrl-C")?;
-        let terminal = std::io::stderr().is_terminal();
-        let bar = progress::epoch();
-        let weights = fit.weights();
-        let events = fit.events();
-        if !fit.is_finished() {
-            eprintln!("{} with {weights} weights, {events} training events", fit.config().model);
-        }
-        let finished = fit.run(&mut |moment| {
-            match moment {
-                Moment::Step { progress, done, of } => {
-                    bar.set_length(of);
-                    bar.set_position(done);
-                    bar.set_prefix(format!("epoch {}", progress.epoch));
-                    bar.set_message(format!("loss {:.4}", progress.loss()));
-                }
-                Moment::Epoch(report) => {
-                    let line = epoch_line(report);
-                    if terminal { bar.println(line) } else { eprintln!("{line}") }
-                }
-            }
-            !stop.load(Ordering::Relaxed)
-        })?;
-        bar.finish_and_clear();
-        Ok(finished)
+/// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells whether it is finished.
+pub fn train_showing(fit: &mut Fit) -> Result<bool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen to Ctrl-C")?;
+    let terminal = std::io::stderr().is_terminal();
+    let bar = progress::epoch();
+    if !fit.is_finished() {
+        eprintln!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events());
     }
+    let finished = fit.run(&mut |moment| {
+        match moment {
+            Moment::Step { progress, done, of } => {
+                bar.set_length(of);
+                bar.set_position(done);
+                bar.set_prefix(format!("epoch {}", progress.epoch));
+                bar.set_message(format!("loss {:.4}", progress.loss()));
+            }
+            Moment::Epoch(report) => {
+                let line = epoch_line(report);
+                if terminal { bar.println(line) } else { eprintln!("{line}") }
+            }
+        }
+        !stop.load(Ordering::Relaxed)
+    })?;
+    bar.finish_and_clear();
+    Ok(finished)
 }
 
 fn epoch_line(report: &EpochReport) -> String {
@@ -145,7 +143,7 @@ fn epoch_line(report: &EpochReport) -> String {
 }
 
 /// All that a protocol can ask of the test part.
-fn everything(config: &RunConfig) -> Asked {
+pub fn everything(config: &RunConfig) -> Asked {
     let (settings, strategies) = match config.protocol.name() {
         "tgb" => (vec![Setting::Transductive], vec![Strategy::Tgb]),
         "dyglib" => (

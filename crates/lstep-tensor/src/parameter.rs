@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(parameters.load("a", &[1.0, 2.0]), Ok(()));
         assert!(matches!(parameters.load("a", &[1.0]), Err(Error::WrongLength { len: 1, .. })));
         assert!(matches!(parameters.load("c", &[1.0]), Err(Error::UnknownParameter { .. })));
-        assert_eq!(parameters.iter().next().unwrap().values, [1.0, 2.0]);
+        assert_eq!(parameters.iter().next().expect("the only parameter").values, [1.0, 2.0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Fused operations against plain ones: the same thing written the slow way, in `f64` or with many small operations.
 
 #![allow(clippy::needless_range_loop, reason = "plain versions follow the indices of their equations")]
+#![allow(clippy::unwrap_used, reason = "a fixture that does not parse is a bug of the test")]
 
 use lstep_tensor::*;
 use proptest::prelude::*;

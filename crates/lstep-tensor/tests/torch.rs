@@ -1,5 +1,7 @@
 //! Layers and the optimiser against numbers made with PyTorch (`fixtures/make_torch.py`).
 
+#![allow(clippy::unwrap_used, reason = "a fixture that does not parse is a bug of the test")]
+
 use std::collections::BTreeMap;
 
 use lstep_tensor::*;

@@ -113,7 +113,7 @@ impl Tape<'_> {
         let (width, slots) = self.shape(kernel);
         assert_eq!(self.shape(positions).1, width, "positions of {width} dimensions");
         assert!(runs.rows.len() == runs.starts.len() && runs.rows.len() == runs.ends.len(), "three numbers per run");
-        let prefix = self.emit(slots + 1, 2 * width);
+        let prefix = self.emit(slots + 1, 3 * width);
         let out = self.emit(runs.offsets.len() - 1, width);
         let (read, [mut prefix, result]) = self.forward([prefix, out]);
         prefix_sums(read.matrix(kernel), &mut prefix);
@@ -132,22 +132,28 @@ impl Tape<'_> {
     }
 }
 
-/// Row j of `prefix` = [high | low]: the sum of the first j columns of the kernel, in two `f32` parts. With one part the
-/// difference of two neighbours would have the rounding error of the whole sum.
+/// Row j of `prefix` = [high | low | column]: the sum of the first j columns of the kernel, in two `f32` parts, and column j
+/// itself. With one part the difference of two neighbours would have the rounding error of the whole sum. A run of one slot,
+/// which an active node has many of, needs the column only.
 fn prefix_sums(kernel: Matrix<'_>, prefix: &mut MatrixMut<'_>) {
     let width = kernel.rows;
     prefix.row(0).fill(0.0);
     for j in 0..kernel.cols {
         let stride = prefix.stride;
         let (before, after) = prefix.data.split_at_mut((j + 1) * stride);
-        let (high, low) = before[j * stride..].split_at(width);
-        let (next_high, next_low) = after[..stride].split_at_mut(width);
+        let (sums, column) = before[j * stride..].split_at_mut(2 * width);
+        let (high, low) = sums.split_at(width);
+        let (next_high, rest) = after[..stride].split_at_mut(width);
+        let next_low = &mut rest[..width];
         for d in 0..width {
-            let total = f64::from(high[d]) + f64::from(low[d]) + f64::from(kernel.data[d * kernel.stride + j]);
+            let g = kernel.data[d * kernel.stride + j];
+            let total = f64::from(high[d]) + f64::from(low[d]) + f64::from(g);
+            column[d] = g;
             next_high[d] = total as f32;
             next_low[d] = (total - f64::from(next_high[d])) as f32;
         }
     }
+    prefix.row(kernel.cols)[2 * width..].fill(0.0);
 }
 
 #[derive(Clone, Copy)]
@@ -168,8 +174,16 @@ multiversion! {
             row.fill(0.0);
             for r in runs.offsets[first + i] as usize..runs.offsets[first + i + 1] as usize {
                 let position = runs.positions.row(runs.rows[r] as usize);
-                let (start_high, start_low) = prefix.row(runs.starts[r] as usize).split_at(width);
-                let (end_high, end_low) = prefix.row(runs.ends[r] as usize).split_at(width);
+                let (start, end) = (runs.starts[r] as usize, runs.ends[r] as usize);
+                if end == start + 1 {
+                    let column = &prefix.row(start)[2 * width..];
+                    for ((y, &p), &g) in row.iter_mut().zip(position).zip(column) {
+                        *y = p.mul_add(g, *y);
+                    }
+                    continue;
+                }
+                let (start_high, start_low) = prefix.row(start)[..2 * width].split_at(width);
+                let (end_high, end_low) = prefix.row(end)[..2 * width].split_at(width);
                 for (((((y, &p), &sh), &sl), &eh), &el) in
                     row.iter_mut().zip(position).zip(start_high).zip(start_low).zip(end_high).zip(end_low)
                 {

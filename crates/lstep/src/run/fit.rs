@@ -251,6 +251,12 @@ impl Fit {
         Ok(true)
     }
 
+    /// The best epoch, opened to be asked. The stream is not read again.
+    pub fn into_trained(mut self) -> Result<Trained> {
+        self.pupil.load(&Checkpoint::read(self.folder.file("best.safetensors"))?)?;
+        Ok(Trained { ground: self.ground, pupil: self.pupil })
+    }
+
     /// The state streams on into validation, and a fork of it is all that validation changes.
     fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
         let started = Instant::now();

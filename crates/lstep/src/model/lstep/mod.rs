@@ -100,10 +100,11 @@ impl Lstep {
         Encoder { config: &self.config, weights: &self.weights }
     }
 
-    fn with_room<T>(&self, work: impl FnOnce(&mut Room) -> T) -> T {
+    /// Works with some room, on a thread of the pool: an operation that begins outside of it would pass to the pool and back.
+    fn with_room<T: Send>(&self, work: impl FnOnce(&mut Room) -> T + Send) -> T {
         let lock = || self.rooms.lock().expect("no call panics while it holds the list");
         let mut room = lock().pop().unwrap_or_default();
-        let result = work(&mut room);
+        let result = rayon::scope(|_| work(&mut room));
         lock().push(room);
         result
     }
