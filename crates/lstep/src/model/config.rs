@@ -143,8 +143,17 @@ impl fmt::Display for Memory {
 impl FromStr for Memory {
     type Err = Error;
 
+    /// Reads our names, and DyGLib's for the same memories.
     fn from_str(text: &str) -> Result<Memory> {
-        MEMORIES.iter().find(|known| known.0 == text).map(|known| known.1).ok_or_else(|| {
+        let plain = text.replace('_', "-");
+        let name = match plain.as_str() {
+            "unlimited-memory" => "unlimited",
+            "fixed-proportion" => "window-proportion",
+            "repeat-interval" => "window-repeat",
+            "repeat-threshold-memory" => "repeat-threshold",
+            other => other,
+        };
+        MEMORIES.iter().find(|known| known.0 == name).map(|known| known.1).ok_or_else(|| {
             let known = MEMORIES.map(|(name, _)| name).join(", ");
             Error::setting("memory", text, format!("choose one of {known}, or published"))
         })
@@ -215,6 +224,16 @@ mod tests {
         assert_eq!(model.to_string(), "local-recency+global-popularity");
         let error = "local-recencies".parse::<ModelConfig>().expect_err("no such signal");
         assert!(error.to_string().contains("local-recency, local-popularity"), "{error}");
+    }
+
+    #[test]
+    fn a_memory_is_known_by_our_name_and_by_dyglibs() {
+        for (name, memory) in MEMORIES {
+            assert_eq!(name.parse::<Memory>().expect("known"), memory);
+        }
+        assert_eq!("fixed_proportion".parse::<Memory>().expect("known"), Memory::WindowProportion);
+        assert_eq!("repeat_interval".parse::<Memory>().expect("known"), Memory::WindowRepeat);
+        assert!("forever".parse::<Memory>().is_err());
     }
 
     #[test]
