@@ -70,6 +70,21 @@ impl Reading {
             sort: self.sort,
         }
     }
+
+    /// The file with these flags, and where a flag is not given, with what a configuration says.
+    pub fn data_over(&self, events: &Path, under: DataConfig) -> DataConfig {
+        let given = self.data(events);
+        DataConfig {
+            events: given.events,
+            src: given.src.or(under.src),
+            dst: given.dst.or(under.dst),
+            time: given.time.or(under.time),
+            features: given.features.or(under.features),
+            node_features: given.node_features.or(under.node_features),
+            bipartite: given.bipartite || under.bipartite,
+            sort: given.sort || under.sort,
+        }
+    }
 }
 
 /// Reads a file with a sign of life on the terminal.

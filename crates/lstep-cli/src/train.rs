@@ -93,8 +93,10 @@ impl Train {
             }
             None => None,
         };
-        let config = RunConfig::start(self.reading.data(&events), self.preset.as_deref())?
+        let mut config = RunConfig::start(self.reading.data(&events), self.preset.as_deref())?
             .with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
+        // The settings of another run name its events and how they are read; what the command line says goes before it.
+        config.data = self.reading.data_over(&events, config.data);
         let stream = Stream::from(read_showing(&config.data)?);
         Ok(Fit::begin(config, stream, folder.clone())?)
     }

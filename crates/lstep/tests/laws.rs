@@ -3,9 +3,9 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
-use lstep::model::{Facts, Model, ModelConfig, open};
+use lstep::model::{Facts, LstepConfig, Model, ModelConfig, Scope, Start, Variant, open};
 use lstep::protocol::{Queries, Scores};
-use proptest::prelude::{prop, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn stream(rows: &[(u32, u32, u32)]) -> EventLog {
@@ -31,6 +31,49 @@ proptest! {
         for model in ModelConfig::counting_models() {
             let breaches = check_config(&model, &stream(&rows), check).expect("checked");
             prop_assert_eq!(breaches, Vec::<Breach>::new(), "{}", model);
+        }
+    }
+}
+
+/// L-STEP with small widths: every scope, every variant, every start.
+fn small_lsteps() -> Vec<ModelConfig> {
+    let small = LstepConfig {
+        time_width: 5,
+        node_width: 6,
+        edge_width: 2,
+        position_width: 7,
+        snapshots: 4,
+        recent: 3,
+        gap: 10.0,
+        ..LstepConfig::default()
+    };
+    let mut models = Vec::new();
+    for scope in [Scope::Touched, Scope::All] {
+        for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
+            for start in [Start::Laplacian, Start::RandomWalk, Start::Zeros] {
+                models.push(ModelConfig::Lstep(LstepConfig { scope, variant, start, ..small.clone() }));
+            }
+        }
+    }
+    models
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn lstep_keeps_every_law_on_random_streams(
+        rows in prop::collection::vec((0u32..15, 0u32..15, 0u32..80), 40..120),
+        step in 3u32..20, seed in 0u64..1000,
+    ) {
+        let check = Check { step, seed, ..Check::default() };
+        // Nodes 0 to 11 of 15 have features: the others count as zeros.
+        let node_features = Features::new(3, (0..36).map(|value| (value % 7) as f32 - 3.0).collect()).expect("finite");
+        for log in [stream(&rows), stream(&rows).with_node_features(node_features)] {
+            for model in small_lsteps() {
+                let breaches = check_config(&model, &log, check).expect("checked");
+                prop_assert_eq!(breaches, Vec::<Breach>::new(), "{:?}", model);
+            }
         }
     }
 }
@@ -113,5 +156,20 @@ fn every_counting_model_keeps_every_law_on_a_real_stream() {
             let breaches = check_config(&model, &EventLog::new(first.clone()), Check::default()).expect("checked");
             assert_eq!(breaches, Vec::<Breach>::new(), "{name}: {model}");
         }
+    }
+}
+
+#[test]
+fn lstep_keeps_every_law_on_a_real_stream() {
+    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("SKIPPED lstep_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
+        return;
+    };
+    let path = folder.join("uci").join("events.csv.gz");
+    let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
+    let log = EventLog::new(dataset.events.first(2_000));
+    for model in small_lsteps() {
+        let breaches = check_config(&model, &log, Check::default()).expect("checked");
+        assert_eq!(breaches, Vec::<Breach>::new(), "{model:?}");
     }
 }

@@ -110,9 +110,19 @@ impl Ground {
         self.config.protocol.visibility()
     }
 
-    /// A hash of who met whom when, to tell that a run is continued on the stream it began with.
+    /// A hash of who met whom when, with which features, to tell that a run is continued on the stream it began with. Names are
+    /// in it, because the run is asked by name.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
+        for name in self.stream.names.iter() {
+            let name = name.to_string();
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+        }
+        for features in [self.stream.log.events().features(), self.stream.log.node_features()] {
+            hash.update((features.width() as u64).to_le_bytes());
+            features.values().iter().for_each(|value| hash.update(value.to_le_bytes()));
+        }
         for event in self.stream.log.events().iter() {
             hash.update(event.source.0.to_le_bytes());
             hash.update(event.destination.0.to_le_bytes());

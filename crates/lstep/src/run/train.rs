@@ -202,3 +202,23 @@ impl Progress {
         self.loss_sum / f64::from(self.lessons.max(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn progress_and_selection_are_read_back_to_the_bit(loss in 0.0f64..100.0, ap in 0.0f64..1.0, auc in 0.0f64..1.0) {
+            let progress = Progress { epoch: 3, step: 7, loss_sum: loss, lessons: 6 };
+            let note = serde_json::to_string(&progress).expect("plain data");
+            prop_assert_eq!(serde_json::from_str::<Progress>(&note).expect("read back"), progress);
+            let selection = Selection { best: Some((ap, auc)), best_epoch: 2, waited: 1 };
+            let note = serde_json::to_string(&selection).expect("plain data");
+            prop_assert_eq!(serde_json::from_str::<Selection>(&note).expect("read back"), selection);
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Journeys through training, as the real binary makes them: a run, its folder, stops and kills, refusals, and its use afterwards.
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Settings that make a model small enough for a test.
+const SMALL: [&str; 7] = [
+    "model.position_width=8",
+    "model.time_width=8",
+    "model.node_width=8",
+    "model.edge_width=4",
+    "model.snapshots=6",
+    "model.recent=4",
+    "protocol.step.events=50",
+];
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lstep"));
+    command.args(arguments);
+    command
+}
+
+fn lstep(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn done(arguments: &[&str]) -> Output {
+    let output = lstep(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    output
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_slice(&done(arguments).stdout).expect("JSON")
+}
+
+/// What a refusal says: exit code 2, nothing on standard output, and every one of the words in the message.
+fn refused(arguments: &[&str], words: &[&str]) {
+    let output = lstep(arguments);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert!(!message.contains("panicked"), "{message}");
+    for word in words {
+        assert!(message.contains(word), "{arguments:?}: {word} is missing: {message}");
+    }
+}
+
+/// A folder with a stream in it, and places for runs.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { folder: tempfile::tempdir().expect("a folder") };
+        place.generate("events.csv", "4");
+        place
+    }
+
+    fn generate(&self, name: &str, seed: &str) {
+        let path = self.at(name);
+        done(&[
+            "generate",
+            &path,
+            "--events",
+            "3000",
+            "--nodes",
+            "200",
+            "--communities",
+            "4",
+            "--features",
+            "2",
+            "--seed",
+            seed,
+        ]);
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn words(&self, name: &str) -> String {
+        text(&self.bytes(name))
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.folder.path().join(name).exists()
+    }
+
+    /// `lstep train` on the stream into a run, with the small settings and some more.
+    fn train<'a>(&'a self, run: &str, more: &[&'a str]) -> Vec<String> {
+        let mut arguments = vec!["train".to_string(), self.at("events.csv"), "--out".into(), self.at(run)];
+        for setting in SMALL.iter().chain(more) {
+            arguments.extend(["--set".to_string(), setting.to_string()]);
+        }
+        arguments
+    }
+
+    fn trained(&self, run: &str, more: &[&str]) -> Output {
+        done(&strs(&self.train(run, more)))
+    }
+}
+
+fn strs(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+/// Everything of a report but the clock's part.
+fn without_seconds(mut report: Value) -> Value {
+    for row in report["results"].as_array_mut().expect("a list") {
+        row["seconds"] = Value::Null;
+    }
+    report
+}
+
+#[test]
+fn a_run_leaves_settings_weights_metrics_and_a_report() {
+    let place = Place::new();
+    let output = place.trained("run", &["train.epochs=3"]);
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().filter(|line| line.starts_with("epoch")).count(), 3, "a line for each epoch: {said}");
+
+    let lines: Vec<Value> =
+        place.words("run/metrics.jsonl").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 3);
+    for (place, line) in lines.iter().enumerate() {
+        assert_eq!(line["epoch"], place + 1);
+        for key in ["train_seconds", "train_events_per_second", "validation_seconds", "validation_pairs_per_second"] {
+            assert!(line[key].as_f64().is_some_and(|value| value > 0.0 && value.is_finite()), "{key}: {line}");
+        }
+        for key in ["loss", "validation_ap", "validation_auc"] {
+            assert!(line[key].as_f64().is_some_and(f64::is_finite), "{key}: {line}");
+        }
+    }
+    assert!(lines[2]["loss"].as_f64() < lines[0]["loss"].as_f64(), "the loss falls: {lines:?}");
+
+    // The settings are complete: those that were never named are there, too.
+    let settings = place.words("run/config.toml");
+    for key in ["events = ", "split = ", "visibility = ", "alpha_neg = ", "scope = ", "patience = ", "learning_rate = "]
+    {
+        assert!(settings.contains(key), "{key} is missing:\n{settings}");
+    }
+    done(&["train", &place.at("events.csv"), "--config", &place.at("run/config.toml"), "--out", &place.at("again")]);
+    for file in ["config.toml", "best.safetensors", "last.safetensors"] {
+        assert!(place.bytes(&format!("run/{file}")) == place.bytes(&format!("again/{file}")), "{file} differs");
+    }
+
+    let report: Value = serde_json::from_str(&place.words("run/report.json")).expect("JSON");
+    assert_eq!(report["results"].as_array().map(Vec::len), Some(3));
+    let evaluated = json(&["evaluate", &place.at("run"), "--json"]);
+    assert_eq!(without_seconds(evaluated), without_seconds(report));
+}
+
+#[test]
+fn the_events_named_on_the_command_line_are_those_that_are_read() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    place.generate("other.csv", "5");
+    let other = place.at("other.csv");
+    done(&["train", &other, "--config", &place.at("run/config.toml"), "--out", &place.at("second")]);
+    assert!(place.words("second/config.toml").contains("other.csv"), "{}", place.words("second/config.toml"));
+}
+
+/// Waits until the child says that it trains: from then on it listens to Ctrl-C.
+fn wait_for_training(child: &mut Child) -> BufReader<std::process::ChildStderr> {
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("training events") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("UTF-8") > 0, "it ended before it trained");
+    }
+    said
+}
+
+/// Long enough to be hit in its middle.
+const LONGER: [&str; 3] = ["train.epochs=40", "train.patience=40", "train.learning_rate=0.003"];
+
+#[test]
+fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
+    let place = Place::new();
+    let began = Instant::now();
+    place.trained("calm", &LONGER);
+    let whole = began.elapsed().as_secs_f64();
+
+    let begin = place.train("killed", &LONGER);
+    let resume = ["train".to_string(), "--resume".into(), place.at("killed")];
+    let mut kills = 0;
+    // Moments of a fixed sequence, spread over the first third of a run; where they fall in it differs with the machine.
+    let mut moment = 0.37f64;
+    loop {
+        let arguments = if place.holds("killed/config.toml") { resume.as_slice() } else { &begin };
+        let mut child = command(&strs(arguments)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");
+        if kills < 8 {
+            moment = (moment + 0.618_034).fract();
+            std::thread::sleep(Duration::from_secs_f64(0.02 + whole * moment / 3.0));
+            if child.try_wait().expect("a child").is_none() {
+                child.kill().expect("killed");
+                child.wait().expect("a child");
+                kills += 1;
+                continue;
+            }
+        }
+        assert!(child.wait().expect("a child").success(), "resumed after {kills} kills");
+        break;
+    }
+    assert!(kills >= 2, "the run was over before it could be killed: {kills} kills");
+    same_end(&place, "calm", "killed");
+}
+
+#[test]
+fn a_run_stopped_by_ctrl_c_says_how_to_go_on_and_ends_with_the_same_bytes() {
+    let place = Place::new();
+    place.trained("calm", &LONGER);
+
+    let mut arguments = place.train("stopped", &LONGER);
+    let mut stops = 0;
+    for pause in [5u64, 60, 110] {
+        let mut child = command(&strs(&arguments)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("runs");
+        let mut said = wait_for_training(&mut child);
+        std::thread::sleep(Duration::from_millis(pause));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("UTF-8");
+        assert_eq!(child.wait().expect("a child").code(), Some(0), "{rest}");
+        arguments = vec!["train".into(), "--resume".into(), place.at("stopped")];
+        if place.holds("stopped/report.json") {
+            break;
+        }
+        assert!(sent.success());
+        assert!(rest.contains(&format!("lstep train --resume {}", place.at("stopped"))), "{rest}");
+        stops += 1;
+    }
+    assert!(stops >= 1, "the run was over before it could be stopped");
+    done(&strs(&arguments));
+    same_end(&place, "calm", "stopped");
+}
+
+/// Weights, moments, state and notes to the byte; metrics but for the clock; the report's numbers.
+fn same_end(place: &Place, left: &str, right: &str) {
+    for file in ["config.toml", "best.safetensors", "last.safetensors"] {
+        assert!(place.bytes(&format!("{left}/{file}")) == place.bytes(&format!("{right}/{file}")), "{file} differs");
+    }
+    let metrics = |run: &str| -> Vec<[Value; 5]> {
+        let lines = place.words(&format!("{run}/metrics.jsonl"));
+        let line = |line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            ["epoch", "loss", "validation_ap", "validation_auc", "improved"].map(|key| line[key].clone())
+        };
+        lines.lines().map(line).collect()
+    };
+    assert_eq!(metrics(left), metrics(right));
+    let report = |run: &str| -> Value {
+        let report = serde_json::from_str(&place.words(&format!("{run}/report.json"))).expect("JSON");
+        without_seconds(report)
+    };
+    assert_eq!(report(left), report(right));
+}
+
+#[test]
+fn a_checkpoint_that_is_not_as_it_was_written_is_refused_by_name() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    for (file, reader) in [
+        ("best.safetensors", ["evaluate", run.as_str()].as_slice()),
+        ("best.safetensors", &["score", &run, "--source", "1"]),
+        ("best.safetensors", &["audit", &run]),
+        ("last.safetensors", &["train", "--resume", &run]),
+    ] {
+        let path = Path::new(&run).join(file);
+        let whole = fs::read(&path).expect("read");
+        let mut altered = whole.clone();
+        altered[whole.len() * 2 / 3] ^= 1;
+        for bytes in [&altered[..], &whole[..whole.len() - 1], &whole[..whole.len() / 2], &whole[..9], &[]] {
+            fs::write(&path, bytes).expect("written");
+            refused(reader, &[file]);
+        }
+        fs::remove_file(&path).expect("removed");
+        refused(reader, &[file]);
+        fs::write(&path, &whole).expect("written");
+    }
+    done(&["evaluate", &run]);
+}
+
+#[test]
+fn a_run_is_not_continued_on_other_events() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    let events = place.words("events.csv");
+    let mut lines: Vec<&str> = events.lines().collect();
+    let dropped = lines.pop().expect("an event");
+    let cells: Vec<&str> = dropped.split(',').collect();
+    let shorter = lines.join("\n") + "\n";
+    let (last, before) = (cells.len() - 1, cells[..cells.len() - 1].join(","));
+    let other_feature = format!("{shorter}{before},{}\n", cells[last].parse::<f64>().expect("a feature") + 1.0);
+    let other_name = format!("{shorter}{}\n", dropped.replacen(cells[1], "999999", 1));
+    for (what, changed) in [("an event less", &shorter), ("a feature", &other_feature), ("a name", &other_name)] {
+        assert_ne!(changed, &events, "{what}");
+        fs::write(place.at("events.csv"), changed).expect("written");
+        refused(&["evaluate", &run], &["best.safetensors", "other events"]);
+        refused(&["train", "--resume", &run], &["last.safetensors", "other events"]);
+    }
+}
+
+#[test]
+fn settings_and_folders_that_cannot_be_are_refused() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    refused(&strs(&place.train("run", &[])), &[&place.at("run"), "--resume"]);
+    for (setting, word) in [
+        ("model.recnt=9", "recnt"),
+        ("train.epoch=9", "epoch"),
+        ("protocol.stepp=9", "stepp"),
+        ("modle.recent=9", "modle"),
+        ("model.recent=0", "recent"),
+        ("model.variant=half", "half"),
+        ("train.epochs=0", "epochs"),
+        ("epochs", "key=value"),
+    ] {
+        refused(&strs(&place.train("fresh", &[setting])), &[word]);
+        assert!(!place.holds("fresh"), "{setting}: nothing is left behind");
+    }
+    let fresh = place.at("fresh");
+    refused(&["train", &place.at("events.csv"), "--preset", "wikipedai", "--out", &fresh], &["wikipedai", "wikipedia"]);
+    refused(&["train", "--resume", &fresh], &["fresh"]);
+    refused(&["evaluate", &place.at("")], &["config.toml"]);
+}
+
+#[test]
+fn a_trained_model_answers_about_sources_pairs_and_newer_events() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=2"]);
+    let run = place.at("run");
+    let events = place.words("events.csv");
+    let last: Vec<&str> = events.lines().last().expect("events").split(',').collect();
+    let (source, time): (&str, f64) = (last[0], last[2].parse().expect("a time"));
+
+    let top = json(&["score", &run, "--source", source, "--top", "3", "--json"]);
+    let top = top.as_array().expect("a list");
+    assert_eq!(top.len(), 3);
+    let score = |row: &Value| row["score"].as_f64().expect("a number");
+    assert!(top.windows(2).all(|rows| score(&rows[0]) >= score(&rows[1])), "{top:?}");
+    for row in top {
+        assert_eq!(row["source"], source);
+        assert!(row["probability"].as_f64().is_some_and(|value| (0.0..=1.0).contains(&value)), "{row}");
+    }
+
+    // Pairs in an order that is not that of scores, one of them twice.
+    let names = |place: usize| top[place]["destination"].as_str().expect("a name");
+    let later = [time + 1.0, time + 1.0, time + 1.0, time + 2.0];
+    let asked: Vec<(&str, f64)> = [1, 0, 2, 1].into_iter().map(names).zip(later).collect();
+    let rows: String = asked.iter().map(|(name, time)| format!("{source},{name},{time}\n")).collect();
+    fs::write(place.at("pairs.csv"), format!("src,dst,time\n{rows}")).expect("written");
+    let scored = json(&["score", &run, "--pairs", &place.at("pairs.csv"), "--json"]);
+    let scored = scored.as_array().expect("a list");
+    let answered: Vec<(&str, f64)> = scored
+        .iter()
+        .map(|row| (row["destination"].as_str().expect("a name"), row["time"].as_str().expect("a time")))
+        .map(|(name, time)| (name, time.parse().expect("a number")))
+        .collect();
+    assert_eq!(answered, asked);
+    let alone =
+        json(&["score", &run, "--source", source, "--at", &format!("{}", time + 1.0), "--top", "9999", "--json"]);
+    let same = alone.as_array().expect("a list").iter().find(|row| row["destination"] == names(1));
+    assert_eq!(same.map(score), Some(score(&scored[0])), "a pair scores as it does among candidates");
+
+    // One more event of the source: the answer about it changes.
+    let header = events.lines().next().expect("a header");
+    let features = &last[3..].join(",");
+    fs::write(place.at("more.csv"), format!("{header}\n{source},{},{},{features}\n", names(2), time + 0.5))
+        .expect("written");
+    let at = format!("{}", time + 10.0);
+    let ask = |more: &[&str]| json(&[&["score", &run, "--source", source, "--at", &at, "--json"], more].concat());
+    let more = place.at("more.csv");
+    assert_eq!(ask(&[]), ask(&[]));
+    assert_ne!(ask(&[]), ask(&["--events", &more]));
+
+    refused(&["score", &run, "--source", "nobody"], &["nobody"]);
+    refused(&["score", &run, "--source", source, "--at", "soon"], &["soon"]);
+}
+
+#[test]
+fn an_audit_names_all_nine_laws_and_finds_them_kept() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    let shown = text(&done(&["audit", &run, "--events", "1000"]).stdout);
+    assert_eq!(shown.lines().filter(|line| line.contains("kept")).count(), 9, "{shown}");
+    assert!(!shown.contains("BROKEN"), "{shown}");
+    let found = json(&["audit", &run, "--events", "1000", "--json"]);
+    let laws: Vec<&str> = found["laws"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(laws.len(), 9);
+    assert!(laws.iter().all(|law| shown.contains(law)), "{shown}");
+    assert_eq!(found["breaches"], Value::Array(Vec::new()));
+}
