@@ -34,7 +34,7 @@ pub struct Score {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Table of source, destination and time to score, row by row
+    /// Table of source, destination and time to score; rows come out in the order of their times
     #[arg(long, value_name = "FILE", conflicts_with = "at")]
     pairs: Option<PathBuf>,
 

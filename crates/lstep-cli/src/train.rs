@@ -97,6 +97,9 @@ impl Train {
             .with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);
+        if let Some(features) = &mut config.data.node_features {
+            *features = features.canonicalize().with_context(|| format!("cannot read {}", features.display()))?;
+        }
         let stream = Stream::from(read_showing(&config.data)?);
         Ok(Fit::begin(config, stream, folder.clone())?)
     }

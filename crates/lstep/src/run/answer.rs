@@ -97,9 +97,9 @@ impl Answerer {
         Ok(ranked.into_iter().map(|(score, node)| self.scored(source, node, time, score)).collect())
     }
 
-    /// The scores of the pairs of a file, in its order.
+    /// The scores of the pairs of a file, in the order of their times, equal ones in the file's order.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
-        let options = crate::read::ReadOptions { sort: false, ..Default::default() };
+        let options = crate::read::ReadOptions { sort: true, ..Default::default() };
         let pairs = read(path, &options)?;
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
