@@ -40,7 +40,7 @@ pub struct Train {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
 
-    /// Settings as TOML: [protocol] [model] [train], any part of them
+    /// Settings as TOML: the tables `protocol`, `model` and `train`, any part of them
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 

@@ -44,6 +44,7 @@ pub mod checkpoint;
 pub mod draw;
 pub mod error;
 pub mod event;
+mod fingerprint;
 pub mod graph;
 pub mod live;
 pub mod metric;

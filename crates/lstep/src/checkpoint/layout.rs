@@ -3,10 +3,10 @@
 
 use super::{Checkpoint, Tensor, Values};
 use crate::error::{Error, InputFault, Result};
+use crate::fingerprint::Fingerprint;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -73,9 +73,9 @@ impl Checkpoint {
         header.resize(8 + length, b' ');
         assert!(header[8..].starts_with(BEGINNING), "the entry comes first and begins with the digest");
 
-        let mut hash = Hashing(Sha256::new());
-        hash.0.update(&header[..DIGEST]);
-        hash.0.update(&header[HEAD..]);
+        let mut hash = Fingerprint::default();
+        hash.take(&header[..DIGEST]);
+        hash.take(&header[HEAD..]);
         for tensor in self.laid_out() {
             tensor.values.emit(&mut hash).expect("hashing does no input or output");
         }
@@ -99,9 +99,9 @@ impl Checkpoint {
     /// Reads the whole file, given its bytes.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Checkpoint> {
         check_head(file, bytes)?;
-        let mut hash = Hashing(Sha256::new());
-        hash.0.update(&bytes[..DIGEST]);
-        hash.0.update(&bytes[HEAD..]);
+        let mut hash = Fingerprint::default();
+        hash.take(&bytes[..DIGEST]);
+        hash.take(&bytes[HEAD..]);
         if hash.hex().as_bytes() != &bytes[DIGEST..HEAD] {
             return Err(damaged(file, "it was cut off or altered, for its SHA-256 is not the one written in it").into());
         }
@@ -188,24 +188,5 @@ impl Values {
             Dtype::F64 => Some(Values::F64(take(bytes, f64::from_le_bytes))),
             _ => None,
         }
-    }
-}
-
-struct Hashing(Sha256);
-
-impl Hashing {
-    fn hex(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-impl Write for Hashing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

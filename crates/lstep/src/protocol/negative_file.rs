@@ -8,7 +8,7 @@ use super::exam::Sheet;
 use super::negative::Negatives;
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Events, Names, NodeId, Side};
-use sha2::{Digest, Sha256};
+use crate::fingerprint::Fingerprint;
 use std::io::{self, Read, Write};
 
 const HEADER: [&str; 3] = ["event", "source", "destination"];
@@ -37,10 +37,10 @@ pub fn write_negatives(sheet: &Sheet, events: &Events, names: &Names, out: &mut 
 
 /// The SHA-256 of the file that [`write_negatives`] writes, in hexadecimal.
 pub fn negatives_sha256(sheet: &Sheet, events: &Events, names: &Names) -> String {
-    let mut hash = io::BufWriter::with_capacity(1 << 16, Hashing(Sha256::new()));
+    let mut hash = io::BufWriter::with_capacity(1 << 16, Fingerprint::default());
     write_negatives(sheet, events, names, &mut hash).expect("hashing does no input or output");
     let hash = hash.into_inner().unwrap_or_else(|_| unreachable!("hashing does no input or output"));
-    hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.hex()
 }
 
 /// Reads the negatives of the events that a sheet asks about, as [`write_negatives`] wrote them.
@@ -117,18 +117,5 @@ fn quote(name: &str) -> Vec<u8> {
         format!("\"{}\"", name.replace('"', "\"\"")).into_bytes()
     } else {
         name.as_bytes().to_vec()
-    }
-}
-
-struct Hashing(Sha256);
-
-impl Write for Hashing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -19,11 +19,11 @@ use super::train::{Course, EpochReport, Progress, Selection};
 use crate::checkpoint::{Checkpoint, append_line, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
+use crate::fingerprint::Fingerprint;
 use crate::model::{Facts, Optimiser, Pupil, Session};
 use crate::protocol::{Asked, Exam, Part, Setting, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
-use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -113,22 +113,22 @@ impl Ground {
     /// A hash of who met whom when, with which features, to tell that a run is continued on the stream it began with. Names are
     /// in it, because the run is asked by name.
     fn fingerprint(&self) -> String {
-        let mut hash = Sha256::new();
+        let mut hash = Fingerprint::default();
         for name in self.stream.names.iter() {
             let name = name.to_string();
-            hash.update((name.len() as u64).to_le_bytes());
-            hash.update(name);
+            hash.take((name.len() as u64).to_le_bytes());
+            hash.take(name);
         }
         for features in [self.stream.log.events().features(), self.stream.log.node_features()] {
-            hash.update((features.width() as u64).to_le_bytes());
-            features.values().iter().for_each(|value| hash.update(value.to_le_bytes()));
+            hash.take((features.width() as u64).to_le_bytes());
+            features.values().iter().for_each(|value| hash.take(value.to_le_bytes()));
         }
         for event in self.stream.log.events().iter() {
-            hash.update(event.source.0.to_le_bytes());
-            hash.update(event.destination.0.to_le_bytes());
-            hash.update(event.time.value().to_le_bytes());
+            hash.take(event.source.0.to_le_bytes());
+            hash.take(event.destination.0.to_le_bytes());
+            hash.take(event.time.value().to_le_bytes());
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hash.hex()
     }
 }
 

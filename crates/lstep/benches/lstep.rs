@@ -1,0 +1,70 @@
+//! L-STEP at work: events a second in training, and how long one source against 1,000 candidates takes to answer, half of the
+//! time and at worst in a hundred. On wikipedia where `LSTEP_DATA` has it, else on the sample stream. Prints a table; weights have learned for one
+//! epoch, which changes nothing about the time.
+#![allow(clippy::print_stdout, reason = "the table is what this program is for")]
+
+use lstep::draw::Draw;
+use lstep::event::{Event, NodeId, Time};
+use lstep::graph::EventLog;
+use lstep::model::{LstepConfig, ModelConfig, Optimiser};
+use lstep::protocol::{Queries, Split, StepRule, Visibility, cut};
+use lstep::read::synthetic::{SyntheticConfig, generate};
+use lstep::read::{ReadOptions, read};
+use lstep::run::{Course, Progress, facts};
+use std::path::PathBuf;
+use std::time::Instant;
+
+const CANDIDATES: usize = 1_000;
+const QUESTIONS: usize = 500;
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--test") {
+        return; // `cargo test --benches` only wants to know that it runs.
+    }
+    let real = std::env::var_os("LSTEP_DATA").map(|folder| PathBuf::from(folder).join("wikipedia/events.csv.gz"));
+    let dataset = match real {
+        Some(path) => read(path, &ReadOptions::default()).expect("wikipedia"),
+        None => generate(&SyntheticConfig::default()).expect("a stream"),
+    };
+    let (name, log) = (dataset.name, EventLog::new(dataset.events));
+    let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
+    // The paper's settings for wikipedia.
+    let config = LstepConfig { snapshots: 100, recent: 15, ..LstepConfig::default() };
+    let rule = StepRule::Events(128);
+    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None };
+    let mut pupil = ModelConfig::Lstep(config).pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
+    let course = Course::new(&log, &split, rule, Visibility::Event, 0).expect("events");
+    let started = Instant::now();
+    course.go_on(pupil.as_mut(), &mut Progress::start(1), &mut |_, _| true).expect("an epoch");
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{name}: one training epoch {seconds:.2} s, {:.0} events/s", course.events() as f64 / seconds);
+
+    for step in cut(log.events(), split.validation.start..split.test.end, rule, Visibility::Event) {
+        let end = step.end;
+        let events: Vec<Event> = step.map(|number| log.events().at(number as usize)).collect();
+        pupil.observe(log.revealed(end), &events).expect("observed");
+    }
+    let mut destinations: Vec<NodeId> = log.events().destinations().to_vec();
+    destinations.sort_unstable();
+    destinations.dedup();
+    let last = log.events().times()[log.len() - 1];
+    let mut draw = Draw::new(&[7]);
+    let mut took = Vec::with_capacity(QUESTIONS);
+    for question in 0..QUESTIONS {
+        let source = log.events().sources()[draw.below(log.len() as u64) as usize];
+        let time = Time::new(last.value() + 1.0 + question as f64).expect("finite");
+        let mut ask = Queries::new();
+        ask.push(source, time, (0..CANDIDATES).map(|_| destinations[draw.below(destinations.len() as u64) as usize]));
+        let started = Instant::now();
+        pupil.score(log.past(log.len() as u32), &ask).expect("scored");
+        took.push(started.elapsed().as_secs_f64() * 1e3);
+    }
+    took.sort_by(f64::total_cmp);
+    let at = |share: f64| took[((QUESTIONS - 1) as f64 * share) as usize];
+    let rate = CANDIDATES as f64 * 1e3 / at(0.5);
+    println!(
+        "one source against {CANDIDATES} candidates: p50 {:.2} ms, p99 {:.2} ms, {rate:.0} pairs/s",
+        at(0.5),
+        at(0.99)
+    );
+}
