@@ -8,6 +8,7 @@
 mod disk;
 mod layout;
 
+pub(crate) use disk::replace;
 pub use disk::{append_line, write_text};
 
 use crate::error::{Error, InputFault, Result};

@@ -24,7 +24,7 @@ pub fn append_line(path: impl AsRef<Path>, line: &str) -> Result<()> {
 }
 
 /// Writes `.NAME.partial` beside the file, brings it to the disk and renames it. What a kill leaves there the next call replaces.
-pub(super) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().ok_or_else(|| Error::io(path, io::ErrorKind::InvalidFilename.into()))?);
     name.push(".partial");

@@ -8,6 +8,7 @@ pub mod dyglib;
 mod exam;
 mod negative;
 mod negative_file;
+mod numbered;
 mod plan;
 mod query;
 mod split;
@@ -17,7 +18,6 @@ pub mod tgb;
 
 pub use exam::{Exam, Part, Setting, Sheet};
 pub use negative::{Negatives, Strategy, StreamSampler};
-pub(crate) use negative_file::naming;
 pub use negative_file::{negatives_sha256, read_negatives, write_negatives};
 pub use plan::{Asked, Protocol, Subject};
 pub use query::{Queries, Row, Scores};

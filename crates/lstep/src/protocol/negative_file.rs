@@ -6,7 +6,7 @@
 
 use super::exam::Sheet;
 use super::negative::Negatives;
-use crate::error::{Error, InputFault, Result};
+use crate::error::{InputFault, Result};
 use crate::event::{Events, Names, NodeId, Side};
 use crate::fingerprint::Fingerprint;
 use std::io::{self, Read, Write};
@@ -105,11 +105,6 @@ impl Sheet {
     pub fn file_name(&self) -> String {
         format!("{:?}-{:?}-{:?}.csv", self.part, self.setting, self.strategy).to_lowercase()
     }
-}
-
-/// Turns an error of the operating system into one that names the file.
-pub(crate) fn naming(path: &std::path::Path) -> impl Fn(io::Error) -> Error + '_ {
-    move |error| Error::io(path, error)
 }
 
 fn quote(name: &str) -> Vec<u8> {

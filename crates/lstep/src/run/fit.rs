@@ -167,7 +167,7 @@ impl Fit {
         let mut fit = Fit::prepare(Ground::read(folder.config()?)?, folder)?;
         let path = fit.folder.file("last.safetensors");
         let checkpoint = Checkpoint::read(&path)?;
-        fit.check_stream(&path, &checkpoint)?;
+        same_stream(&path, &checkpoint, &fit.fingerprint)?;
         fit.pupil.load(&checkpoint)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
@@ -296,10 +296,6 @@ impl Fit {
         checkpoint.notes.insert("stream".into(), self.fingerprint.clone());
         checkpoint.notes.insert("version".into(), env!("CARGO_PKG_VERSION").into());
         checkpoint.write(self.folder.file(name))
-    }
-
-    fn check_stream(&self, path: &Path, checkpoint: &Checkpoint) -> Result<()> {
-        same_stream(path, checkpoint, &self.fingerprint)
     }
 
     /// Drops lines of epochs that will be done again.

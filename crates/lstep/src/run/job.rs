@@ -3,17 +3,18 @@
 use super::evaluate::{Watch, evaluate, facts, train_observing};
 use super::inspect::Portrait;
 use super::report::{EvaluationReport, InspectReport, ResultRow};
+use crate::checkpoint::replace;
 use crate::error::{Error, Result};
 use crate::event::{Clock, Names, Time};
 use crate::graph::EventLog;
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::{
-    Asked, Exam, Protocol, Sheet, Strategy, Subject, naming, negatives_sha256, read_negatives, write_negatives,
+    Asked, Exam, Protocol, Sheet, Strategy, Subject, negatives_sha256, read_negatives, write_negatives,
 };
 use crate::read::Dataset;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The portrait of a dataset with what its file says about itself.
@@ -176,22 +177,13 @@ impl Evaluation {
 
 fn exchange(sheet: &mut Sheet, folder: &Path, subject: Subject<'_>) -> Result<()> {
     let path = folder.join(sheet.file_name());
-    let file = File::open(&path).map_err(naming(&path))?;
+    let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
     let name = path.display().to_string();
     let negatives = read_negatives(&name, BufReader::new(file), sheet, subject.events, subject.names)?;
     sheet.replace_negatives(negatives)
 }
 
-/// Writes under a temporary name first, so that a file with the right name is always whole.
 fn keep(sheet: &Sheet, folder: &Path, subject: Subject<'_>) -> Result<()> {
-    fs::create_dir_all(folder).map_err(naming(folder))?;
-    let path = folder.join(sheet.file_name());
-    let unfinished = path.with_extension("csv.unfinished");
-    let write = || {
-        let mut out = BufWriter::new(File::create(&unfinished)?);
-        write_negatives(sheet, subject.events, subject.names, &mut out)?;
-        out.flush()?;
-        fs::rename(&unfinished, &path)
-    };
-    write().map_err(|error| Error::io(&path, error))
+    fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    replace(&folder.join(sheet.file_name()), |out| write_negatives(sheet, subject.events, subject.names, out))
 }

@@ -2,9 +2,9 @@
 
 use super::{Columns, Part as EmulatedPart, Sampler, Split as EmulatedSplit, Strategy as EmulatedStrategy};
 use crate::error::{Error, Result};
-use crate::event::NodeId;
+use crate::event::Names;
+use crate::protocol::numbered::Numbered;
 use crate::protocol::{Asked, Exam, Negatives, Part, Setting, Sheet, Split, Strategy, Subject, Visibility};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// DyGLib's protocol.
@@ -24,10 +24,10 @@ impl Default for DyglibProtocol {
 impl DyglibProtocol {
     /// The split, with the nodes held out that DyGLib holds out.
     pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
-        let numbered = Numbered::new(subject);
+        let numbered = Columned::new(subject);
         let emulated = EmulatedSplit::new(numbered.columns()?)?;
         let mut split = Split::chronological(subject.events, 0.7, 0.85)?;
-        let held_out = emulated.sampled.iter().map(|number| numbered.nodes[number]).collect();
+        let held_out = emulated.sampled.iter().map(|number| numbered.numbered.nodes[number]).collect();
         split.hold_out(subject.events, held_out);
         Ok(split)
     }
@@ -37,7 +37,7 @@ impl DyglibProtocol {
         if self.step == 0 {
             return Err(Error::setting("step", 0, "a step has at least one event"));
         }
-        let numbered = Numbered::new(subject);
+        let numbered = Columned::new(subject);
         let columns = numbered.columns()?;
         let split = EmulatedSplit::new(columns)?;
         let size = self.step as usize;
@@ -85,28 +85,19 @@ fn emulated_strategy(strategy: Strategy) -> Result<EmulatedStrategy> {
 }
 
 /// The stream with the ids DyGLib's pre-processing gives its nodes.
-struct Numbered {
-    sources: Vec<i64>,
-    destinations: Vec<i64>,
+struct Columned {
+    numbered: Numbered,
     times: Vec<f64>,
-    nodes: FxHashMap<i64, NodeId>,
 }
 
-impl Numbered {
-    fn new(subject: Subject<'_>) -> Numbered {
-        let numbers: Vec<i64> =
-            (0..subject.names.len()).map(|node| subject.names.number(NodeId(node as u32))).collect();
-        let column = |nodes: &[NodeId]| nodes.iter().map(|node| numbers[node.index()]).collect();
-        Numbered {
-            sources: column(subject.events.sources()),
-            destinations: column(subject.events.destinations()),
-            times: subject.events.times().iter().map(|time| time.value()).collect(),
-            nodes: numbers.iter().enumerate().map(|(node, &number)| (number, NodeId(node as u32))).collect(),
-        }
+impl Columned {
+    fn new(subject: Subject<'_>) -> Columned {
+        let times = subject.events.times().iter().map(|time| time.value()).collect();
+        Columned { numbered: Numbered::new(subject, Names::number), times }
     }
 
     fn columns(&self) -> Result<Columns<'_>> {
-        Columns::new(&self.sources, &self.destinations, &self.times)
+        Columns::new(&self.numbered.sources, &self.numbered.destinations, &self.times)
     }
 
     fn negatives(
@@ -121,8 +112,8 @@ impl Numbered {
         for batch in rows.chunks(size) {
             for (source, destination) in sampler.negatives(batch)? {
                 match strategy {
-                    Strategy::Random => negatives.push_destinations([self.nodes[&destination]]),
-                    _ => negatives.push_pairs([(self.nodes[&source], self.nodes[&destination])]),
+                    Strategy::Random => negatives.push_destinations([self.numbered.nodes[&destination]]),
+                    _ => negatives.push_pairs([(self.numbered.nodes[&source], self.numbered.nodes[&destination])]),
                 }
             }
         }

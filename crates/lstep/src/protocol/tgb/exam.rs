@@ -2,11 +2,11 @@
 
 use super::{Columns, Generator, Negatives as Lists, pickle};
 use crate::error::{Error, InputFault, Result};
-use crate::event::NodeId;
+use crate::event::{Names, NodeId};
+use crate::protocol::numbered::Numbered;
 use crate::protocol::{
     Asked, Exam, Negatives, Part, Setting, Sheet, Split, StepRule, Strategy, Subject, Visibility, cut,
 };
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl TgbProtocol {
         if asked.settings != [Setting::Transductive] {
             return Err(Error::setting("setting", "inductive", "the benchmark asks about all events only"));
         }
-        let numbered = Numbered::new(subject);
+        let numbered = Columned::new(subject);
         let steps_of = |part| cut(subject.events, split.range(part), StepRule::Events(self.step), self.visibility);
         let (validation, test) = (steps_of(Part::Validation), steps_of(Part::Test));
         let mut sheets = Vec::new();
@@ -77,7 +77,7 @@ impl TgbProtocol {
     }
 
     /// The benchmark's own lists for each part asked about, or ones made by its rule where it has none.
-    fn lists(&self, numbered: &Numbered, split: &Split, parts: &[Part]) -> Result<Vec<(Part, Lists)>> {
+    fn lists(&self, numbered: &Columned, split: &Split, parts: &[Part]) -> Result<Vec<(Part, Lists)>> {
         let mut lists = Vec::new();
         let mut made = None;
         for &part in parts {
@@ -122,38 +122,29 @@ fn negatives_file(folder: &Path, dataset: &str, part: Part) -> Option<PathBuf> {
 }
 
 /// The stream with the ids and whole times that TGB gives it.
-struct Numbered {
-    sources: Vec<i64>,
-    destinations: Vec<i64>,
+struct Columned {
+    numbered: Numbered,
     times: Vec<i64>,
-    nodes: FxHashMap<i64, NodeId>,
 }
 
-impl Numbered {
-    fn new(subject: Subject<'_>) -> Numbered {
-        let numbers: Vec<i64> =
-            (0..subject.names.len()).map(|node| subject.names.tgb_number(NodeId(node as u32))).collect();
-        let column = |nodes: &[NodeId]| nodes.iter().map(|node| numbers[node.index()]).collect();
-        Numbered {
-            sources: column(subject.events.sources()),
-            destinations: column(subject.events.destinations()),
-            times: subject.events.times().iter().map(|time| time.value() as i64).collect(),
-            nodes: numbers.iter().enumerate().map(|(node, &number)| (number, NodeId(node as u32))).collect(),
-        }
+impl Columned {
+    fn new(subject: Subject<'_>) -> Columned {
+        let times = subject.events.times().iter().map(|time| time.value() as i64).collect();
+        Columned { numbered: Numbered::new(subject, Names::tgb_number), times }
     }
 
     fn columns(&self, range: Range<u32>) -> Columns<'_> {
         let range = range.start as usize..range.end as usize;
         Columns {
-            sources: &self.sources[range.clone()],
-            destinations: &self.destinations[range.clone()],
+            sources: &self.numbered.sources[range.clone()],
+            destinations: &self.numbered.destinations[range.clone()],
             times: &self.times[range],
         }
     }
 
     fn generator(&self, split: &Split, per_event: usize) -> Result<Generator> {
-        let least = self.destinations.iter().min().copied().unwrap_or(0);
-        let most = self.destinations.iter().max().copied().unwrap_or(0);
+        let least = self.numbered.destinations.iter().min().copied().unwrap_or(0);
+        let most = self.numbered.destinations.iter().max().copied().unwrap_or(0);
         Generator::new(self.columns(split.train.clone()), least..=most, per_event)
     }
 
@@ -161,7 +152,8 @@ impl Numbered {
         let mut negatives = Negatives::of_destinations();
         for number in range {
             let place = number as usize;
-            let (source, destination, time) = (self.sources[place], self.destinations[place], self.times[place]);
+            let (source, destination, time) =
+                (self.numbered.sources[place], self.numbered.destinations[place], self.times[place]);
             let fault = |problem: String| {
                 InputFault::new("TGB's negatives", problem, "use the file of this dataset and version, or none")
             };
@@ -173,7 +165,7 @@ impl Numbered {
                 .map(|id| {
                     let unknown =
                         || fault(format!("name node {id} for event {number}, which the stream does not have"));
-                    self.nodes.get(id).copied().ok_or_else(|| unknown().into())
+                    self.numbered.nodes.get(id).copied().ok_or_else(|| unknown().into())
                 })
                 .collect();
             negatives.push_destinations(nodes?);
