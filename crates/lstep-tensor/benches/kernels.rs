@@ -251,9 +251,10 @@ fn position_filter(c: &mut Criterion) {
                         let count = 384 * runs_per_node;
                         let runs = Runs {
                             offsets: t.indices((0..=384).map(|i| i * runs_per_node)),
-                            rows: t.indices(0..count),
-                            starts: t.indices((0..count).map(|r| r % runs_per_node * length)),
-                            ends: t.indices((0..count).map(|r| (r % runs_per_node + 1) * length)),
+                            runs: t.indices((0..count).flat_map(|r| {
+                                let slot = r % runs_per_node * length;
+                                [r, slot, slot + length]
+                            })),
                         };
                         let y = t.run_kernel(kernel, positions, runs);
                         let loss = t.sum(y);

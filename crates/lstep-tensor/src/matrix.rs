@@ -42,6 +42,11 @@ impl<'a> Matrix<'a> {
         (self.stride == self.cols || self.rows <= 1).then(|| &self.data[..self.rows * self.cols])
     }
 
+    /// All rows, first to last.
+    pub fn iter_rows(self) -> impl Iterator<Item = &'a [f32]> {
+        (0..self.rows).map(move |i| self.row(i))
+    }
+
     /// A copy of all values in row-major order.
     pub fn to_vec(&self) -> Vec<f32> {
         (0..self.rows).flat_map(|i| self.row(i).iter().copied()).collect()

@@ -6,11 +6,63 @@
 //! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
 
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::matrix::MatrixMut;
 
 /// Below this many scalar operations a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 64 * 1024;
+
+/// Runs `work` on a thread of the pool while the other threads stay awake for its parallel parts.
+///
+/// A step is some eighty operations of a few dozen microseconds. A thread that falls asleep between two of them takes as long to
+/// wake as the next one lasts, and with sleeping threads two cores were hardly faster than one. Threads that find nothing to do
+/// give way to other programs after a while, but do not sleep before `work` ends. On a thread of the pool `work` is simply
+/// called: whoever brought it there keeps the others awake.
+pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if rayon::current_thread_index().is_some() {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    rayon::scope(|scope| {
+        let home = rayon::current_thread_index();
+        let done = &done;
+        scope.spawn_broadcast(move |_, place| {
+            if home != Some(place.index()) {
+                help_until(done);
+            }
+        });
+        // Also when `work` panics: the others would wait for ever.
+        let _ending = Ending(done);
+        work()
+    })
+}
+
+/// Says that it is done when it goes.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn help_until(done: &AtomicBool) {
+    let mut idle = 0;
+    while !done.load(Ordering::Acquire) {
+        match rayon::yield_now() {
+            Some(rayon::Yield::Executed) => idle = 0,
+            _ if idle < IDLE => {
+                idle += 1;
+                std::hint::spin_loop();
+            }
+            _ => std::thread::yield_now(),
+        }
+    }
+}
+
+/// Rounds without work after which a waiting thread lets other programs run.
+const IDLE: u32 = 2_000;
 
 /// Whether `work` scalar operations should be shared between threads.
 pub(crate) fn is_worth(work: usize) -> bool {

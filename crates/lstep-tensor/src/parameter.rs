@@ -4,6 +4,7 @@
 //! threads can score with the same [`Parameters`], and a backward pass writes into [`Gradients`] of its own.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::init::Init;
@@ -50,7 +51,11 @@ pub struct Parameters {
     by_name: BTreeMap<String, ParameterId>,
     values: Slab,
     len: usize,
+    version: u64,
 }
+
+/// The last version given out.
+static VERSIONS: AtomicU64 = AtomicU64::new(0);
 
 impl Parameters {
     /// No parameters yet; those added are drawn from `seed` and their names.
@@ -72,7 +77,18 @@ impl Parameters {
         let entry = Entry { name: name.to_owned(), rows, cols, offset };
         init.fill(&mut self.values.as_mut_slice()[entry.range()], rows, cols, self.seed, name);
         self.entries.push(entry);
+        self.changed();
         id
+    }
+
+    /// A number that no other values of any parameters have, in this process: what is computed from the values alone can be kept as
+    /// long as it stays. A copy has the number of its original until one of them changes.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn changed(&mut self) {
+        self.version = VERSIONS.fetch_add(1, Ordering::Relaxed) + 1;
     }
 
     /// The parameter of that name.
@@ -108,6 +124,7 @@ impl Parameters {
 
     /// The values of one parameter, to change.
     pub fn values_mut(&mut self, id: ParameterId) -> &mut [f32] {
+        self.changed();
         let range = self.entries[id.0].range();
         &mut self.values.as_mut_slice()[range]
     }
@@ -120,6 +137,7 @@ impl Parameters {
     /// Replaces the values of the parameter called `name`, exactly.
     pub fn load(&mut self, name: &str, values: &[f32]) -> Result<(), Error> {
         let id = self.find(name)?;
+        self.changed();
         self.entries[id.0].copy_into(self.values.as_mut_slice(), values)
     }
 
@@ -137,6 +155,7 @@ impl Parameters {
     }
 
     pub(crate) fn flat_mut(&mut self) -> &mut [f32] {
+        self.changed();
         &mut self.values.as_mut_slice()[..self.len]
     }
 }
@@ -246,6 +265,19 @@ mod tests {
         assert!(matches!(parameters.load("a", &[1.0]), Err(Error::WrongLength { len: 1, .. })));
         assert!(matches!(parameters.load("c", &[1.0]), Err(Error::UnknownParameter { .. })));
         assert_eq!(parameters.iter().next().expect("the only parameter").values, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_copy_has_the_version_of_its_original_until_either_changes() {
+        let mut original = Parameters::new(0);
+        let a = original.add("a", 1, 2, Init::Zeros);
+        let mut copy = original.clone();
+        assert_eq!(original.version(), copy.version());
+        original.values_mut(a)[0] = 1.0;
+        let changed = original.version();
+        assert_ne!(changed, copy.version());
+        copy.load("a", &[1.0, 0.0]).expect("its shape");
+        assert_ne!(changed, copy.version());
     }
 
     #[test]

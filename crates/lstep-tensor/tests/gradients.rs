@@ -282,22 +282,24 @@ fn cross_entropy() {
 
 #[test]
 fn the_position_filter_folded_and_run() {
-    check(&[(3, 5), (3, 5), (1, 5)], |t, p| {
-        let kernel = t.fold_filter(p[0], p[1], p[2]);
-        let positions = t.input(4, 3, |values| {
-            for (i, value) in values.iter_mut().enumerate() {
-                *value = (i as f32 * 0.7).sin();
-            }
-        });
-        let runs = Runs {
-            offsets: t.indices([0, 2, 2, 5]),
-            rows: t.indices([0, 1, 3, 2, 3]),
-            starts: t.indices([0, 2, 1, 2, 3]),
-            ends: t.indices([2, 5, 2, 3, 5]),
-        };
-        let out = t.run_kernel(kernel, positions, runs);
-        t.square(out)
+    check(&[(3, 5), (3, 5), (1, 5)], position_filter);
+    check(&[(3, 6), (3, 6), (1, 6)], position_filter);
+}
+
+/// Of an odd and of an even length: the halves of the transform meet differently. Runs in both orders, with and without gaps.
+fn position_filter(t: &mut Tape<'_>, p: &[Var]) -> Var {
+    let kernel = t.fold_filter(p[0], p[1], p[2]);
+    let positions = t.input(4, 3, |values| {
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = (i as f32 * 0.7).sin();
+        }
     });
+    let runs = Runs {
+        offsets: t.indices([0, 2, 2, 5, 8]),
+        runs: t.indices([0, 0, 2, 1, 2, 5, 3, 1, 2, 2, 2, 3, 3, 3, 5, 2, 4, 5, 0, 1, 4, 3, 0, 1]),
+    };
+    let out = t.run_kernel(kernel, positions, runs);
+    t.square(out)
 }
 
 #[test]

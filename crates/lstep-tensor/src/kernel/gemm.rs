@@ -138,7 +138,7 @@ fn run(
     scratch::with(block_depth * n.next_multiple_of(tiles.lanes), |packed| {
         for from in (0..depth).step_by(block_depth) {
             let to = (from + block_depth).min(depth);
-            pack(b, from, to - from, n, tiles, packed);
+            pack(b, from, to - from, n, tiles, packed, share);
             let add = from > 0 || into == Into::Add;
             let last = to == depth;
             let packed = &*packed;
@@ -162,19 +162,23 @@ fn run(
 }
 
 /// Copies `B[from .. from + depth, 0 .. n]` into panels: panel p holds `depth` rows of its columns, padded with zeros.
-fn pack(b: Factor<'_>, from: usize, depth: usize, n: usize, tiles: &Tiles, packed: &mut [f32]) {
+fn pack(b: Factor<'_>, from: usize, depth: usize, n: usize, tiles: &Tiles, packed: &mut [f32], share: bool) {
     let widest = tiles.vectors * tiles.lanes;
-    for column in (0..n).step_by(widest) {
+    let packed = &mut packed[..depth * n.next_multiple_of(tiles.lanes)];
+    let task = |index: usize, panel: &mut [f32]| {
+        let column = index * widest;
         let columns = widest.min(n - column);
         let width = columns.next_multiple_of(tiles.lanes);
-        let panel = &mut packed[column * depth..][..width * depth];
         if b.column_stride == 1 {
             let source = &b.data[from * b.row_stride + column..];
             pack_rows(source, b.row_stride, columns, width, panel);
         } else {
             pack_transposed(b, from, depth, column, columns, width, panel);
         }
-    }
+    };
+    // Moving a number takes as long as several operations on it.
+    let work = if share { 4 * packed.len() } else { 0 };
+    parallel::chunks(packed, widest * depth, work, task);
 }
 
 multiversion! {

@@ -116,6 +116,24 @@ multiversion! {
 }
 
 multiversion! {
+    /// `out[i]` = `a[i]` + `b[i]`.
+    pub(crate) fn sum_of_two(out: &mut [f32], a: &[f32], b: &[f32]) {
+        for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+            *o = x + y;
+        }
+    }
+}
+
+multiversion! {
+    /// `out[i]` = `a[i]` - `b[i]`.
+    pub(crate) fn difference(out: &mut [f32], a: &[f32], b: &[f32]) {
+        for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+            *o = x - y;
+        }
+    }
+}
+
+multiversion! {
     /// `out[i]` *= factor.
     pub(crate) fn scale(out: &mut [f32], factor: f32) {
         for o in out {

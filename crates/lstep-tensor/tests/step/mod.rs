@@ -85,9 +85,8 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
     let kernel = tape.fold_filter(re, im, sum);
     let runs = Runs {
         offsets,
-        rows,
-        starts: tape.indices((0..ENTRIES).map(|j| 5 * (j % 10) as u32)),
-        ends: tape.indices((0..ENTRIES).map(|j| 5 * (j % 10) as u32 + 5)),
+        runs: tape
+            .indices((0..ENTRIES).flat_map(|j| [(j % NODES) as u32, 5 * (j % 10) as u32, 5 * (j % 10) as u32 + 5])),
     };
     let positions = tape.run_kernel(kernel, table, runs);
 

@@ -40,6 +40,24 @@ pub trait Learner: Model + Clone {
         gradients: &mut Gradients,
     ) -> Result<Option<f64>>;
 
+    /// [`Learner::loss`] and then [`Model::observe`] of the lesson's events, with the same weights. A model that can do both at once
+    /// may.
+    #[expect(clippy::too_many_arguments, reason = "what a loss and what an observation needs")]
+    fn loss_and_observe(
+        &self,
+        past: Past<'_>,
+        known: Revealed<'_>,
+        state: &mut Self::State,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+    ) -> Result<Option<f64>> {
+        let loss = self.loss(past, state, lesson, draw, workspace, gradients)?;
+        self.observe(known, state, lesson.events)?;
+        Ok(loss)
+    }
+
     /// Writes the state into a checkpoint.
     fn save_state(&self, state: &Self::State, checkpoint: &mut Checkpoint);
 
@@ -58,8 +76,10 @@ pub struct Optimiser {
 
 /// A learner with its state and its optimiser, whichever model it is.
 pub trait Pupil: Session {
-    /// Learns from a step; tells its loss, if there was one.
-    fn learn(&mut self, past: Past<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
+    /// Learns from a step and observes it, in this order: gradients, state, weights. So the state follows with the weights
+    /// that the step was predicted with, as it does when scoring, and what was computed for the one serves the other. Tells
+    /// the step's loss, if there was one.
+    fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
 
     /// Forgets the state, not the weights.
     fn restart(&mut self);
@@ -118,10 +138,11 @@ impl<M: Learner + 'static> Session for Taught<M> {
 }
 
 impl<M: Learner + 'static> Pupil for Taught<M> {
-    fn learn(&mut self, past: Past<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>> {
+    fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>> {
         self.gradients.zero();
-        let Joined { model, state } = &self.joined;
-        let loss = model.loss(past, state, lesson, draw, &mut self.workspace, &mut self.gradients)?;
+        let Joined { model, state } = &mut self.joined;
+        let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
+        let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
         if loss.is_some() {
             if let Some(largest) = self.clip {
                 self.gradients.clip_norm(largest);

@@ -144,9 +144,7 @@ impl Course {
         let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
         let mask = lstep_tensor::Draw { seed: self.seed, step: u64::from(epoch) << 32 | step as u64 };
         let lesson = Lesson { events: &events, negatives: &negatives };
-        let loss = pupil.learn(self.log.past(horizon), lesson, mask)?;
-        pupil.observe(self.log.revealed(span.end), &events)?;
-        Ok(loss)
+        pupil.learn(self.log.past(horizon), self.log.revealed(span.end), lesson, mask)
     }
 
     /// The steps of an epoch that are left, from `progress` on. After each step `watch` sees how far it is, and says whether to go

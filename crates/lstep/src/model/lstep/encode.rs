@@ -4,10 +4,13 @@
 //! (H W1)^T w = W1^T (H^T w), one product instead of K. A feature table that is absent has width zero, and the columns of the
 //! weights that would meet it are left out of the product.
 
+use super::LstepState;
 use super::config::{LstepConfig, Variant};
 use super::gather::Gathered;
+use super::pairs::{Pairs, Role};
 use super::parameters::{Layer, Weights};
 use super::position::{Positions, Run};
+use crate::event::NodeId;
 use crate::graph::Past;
 use lstep_tensor::{Activation, Indices, Pair, Runs, Segments, Tape, Times, Var, Weighting};
 
@@ -34,35 +37,52 @@ pub struct Encoded {
 pub struct Encoder<'a> {
     pub config: &'a LstepConfig,
     pub weights: &'a Weights,
+    /// Of the values of the weights.
+    pub version: u64,
 }
 
 impl<'a> Encoder<'a> {
-    /// Eqs. transform_pe and approx_pe: p~_d = sum over slots j of g[d, j] p_d[j], with the kernel g folded from the filter, both
-    /// transforms and the weighted sum. [nodes, d_P].
+    /// Eqs. transform_pe and approx_pe for all nodes gathered: [nodes, d_P]. What is known since the last snapshot is not computed
+    /// again, unless gradients are wanted.
     pub fn approximate<'t>(
         &self,
         tape: &mut Tape<'t>,
         gathered: &Gathered,
-        positions: &'t Positions,
+        state: &'t LstepState,
         runs: &mut Vec<Run>,
     ) -> Var {
+        let (width, memory) = (self.config.position_width, &state.approximations);
+        let known_before = !tape.is_training();
+        let unknown = if known_before { &memory.unknown(self.version, &gathered.nodes) } else { &gathered.nodes };
+        if !unknown.is_empty() {
+            let filtered = self.filter(tape, unknown, &state.positions, runs);
+            memory.keep(self.version, width, unknown.iter().copied().zip(tape.value(filtered).iter_rows()));
+            if unknown.len() == gathered.nodes.len() {
+                return filtered;
+            }
+        }
+        let mut complete = false;
+        let known = tape.input(gathered.nodes.len(), width, |rows| {
+            complete = memory.recall(self.version, width, &gathered.nodes, rows);
+        });
+        if complete { known } else { self.filter(tape, &gathered.nodes, &state.positions, runs) }
+    }
+
+    /// p~_d = sum over slots j of g[d, j] p_d[j], with the kernel g folded from the filter, both transforms and the weighted sum:
+    /// [nodes, d_P].
+    fn filter<'t>(&self, tape: &mut Tape<'t>, nodes: &[NodeId], positions: &'t Positions, runs: &mut Vec<Run>) -> Var {
         let [re, im] = self.weights.filter.map(|id| tape.parameter(id));
         let sum = tape.parameter(self.weights.position_sum);
         let kernel = tape.fold_filter(re, im, sum);
         runs.clear();
-        let mut ends = Vec::with_capacity(gathered.nodes.len() + 1);
+        let mut ends = Vec::with_capacity(nodes.len() + 1);
         ends.push(0u32);
-        for &node in &gathered.nodes {
+        for &node in nodes {
             positions.runs(node, runs);
             ends.push(runs.len() as u32);
         }
         let table = tape.borrow(positions.vectors(), self.config.position_width);
-        let runs = Runs {
-            offsets: tape.indices(ends),
-            rows: tape.indices(runs.iter().map(|run| run.row)),
-            starts: tape.indices(runs.iter().map(|run| run.start)),
-            ends: tape.indices(runs.iter().map(|run| run.end)),
-        };
+        let runs = Runs { offsets: tape.indices(ends), runs: tape.indices(runs.as_flattened().iter().copied()) };
         tape.run_kernel(kernel, table, runs)
     }
 
@@ -82,7 +102,7 @@ impl<'a> Encoder<'a> {
         tape: &mut Tape<'t>,
         past: Past<'t>,
         gathered: &Gathered,
-        positions: &'t Positions,
+        state: &'t LstepState,
         runs: &mut Vec<Run>,
     ) -> Encoded {
         let (d_t, d_n, d_p) = (self.config.time_width, self.config.node_width, self.config.position_width);
@@ -122,7 +142,7 @@ impl<'a> Encoder<'a> {
             self.node_link(tape, past, gathered, s, link_sum)
         });
         let approximate =
-            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, positions, runs));
+            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, state, runs));
         let position = approximate.map(|approximate| self.position(tape, &lists, q, approximate));
 
         // Eq. temporal_rep, over what the variant has.
@@ -144,17 +164,22 @@ impl<'a> Encoder<'a> {
         Encoded { approximate, hidden }
     }
 
-    /// Eq. link_prediction before the sigmoid, for pairs of seeds: [pairs, 1].
-    pub fn predict(&self, tape: &mut Tape<'_>, hidden: Var, sources: Indices, candidates: Indices) -> Var {
+    /// Eq. link_prediction before the sigmoid: [pairs, 1].
+    pub fn predict(&self, tape: &mut Tape<'_>, hidden: Var, pairs: &Pairs) -> Var {
         let d_n = self.config.node_width;
         let layer = self.weights.predict_in;
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
-        let (left, right) = (tape.columns(weight, 0..d_n), tape.columns(weight, d_n..2 * d_n));
-        // The layer of a concatenation is a sum of two layers, each made once for a seed.
-        let u = tape.linear(hidden, left, None, Activation::Identity);
-        let v = tape.linear(hidden, right, None, Activation::Identity);
-        let pair = Pair { u, u_rows: sources, v, v_rows: candidates };
-        let inner = tape.gather_pair(pair, Some(bias), Activation::Relu);
+        // The layer of a concatenation is a sum of two layers, each made once for a seed in that role.
+        let mut side = |role: &Role, columns| {
+            let weight = tape.columns(weight, columns);
+            let seeds = tape.indices(role.seeds.iter().copied());
+            let hidden = tape.gather(hidden, seeds);
+            let inner = tape.linear(hidden, weight, None, Activation::Identity);
+            (inner, tape.indices(role.rows.iter().copied()))
+        };
+        let (u, u_rows) = side(&pairs.sources, 0..d_n);
+        let (v, v_rows) = side(&pairs.candidates, d_n..2 * d_n);
+        let inner = tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Relu);
         self.layer(tape, self.weights.predict_out, inner, Activation::Identity)
     }
 
@@ -212,7 +237,7 @@ impl<'a> Encoder<'a> {
 
     /// Eq. node_encoding: x_u + the mean of x over the neighbours in [t - t_gap, t). A node without a row counts as zeros.
     fn node(&self, tape: &mut Tape<'_>, past: Past<'_>, gathered: &Gathered, width: usize) -> Var {
-        let row = |node: u32| past.node_features(crate::event::NodeId(node));
+        let row = |node: u32| past.node_features(NodeId(node));
         tape.input(gathered.seeds(), width, |values| {
             for (seed, sum) in values.chunks_mut(width).enumerate() {
                 let span = gathered.window_offsets[seed] as usize..gathered.window_offsets[seed + 1] as usize;

@@ -11,11 +11,13 @@
 //!
 //! `docs/equations.md` maps equations to functions and tests.
 
+mod approximation;
 mod config;
 mod encode;
 mod gather;
 #[cfg(test)]
 mod oracle;
+mod pairs;
 mod parameters;
 mod position;
 
@@ -30,9 +32,11 @@ use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
 use crate::protocol::{NodeSet, Queries, Scores};
+use approximation::Approximations;
 use encode::Encoder;
 use gather::Gathered;
 use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
+use pairs::Pairs;
 use parameters::Weights;
 use std::sync::Mutex;
 
@@ -49,6 +53,7 @@ pub struct Lstep {
 #[derive(Debug, Clone)]
 pub struct LstepState {
     positions: Positions,
+    approximations: Approximations,
     /// The nodes that have interacted.
     met: NodeSet,
 }
@@ -58,6 +63,27 @@ impl LstepState {
     pub fn positions(&self) -> &Positions {
         &self.positions
     }
+
+    fn follow(&mut self, step: &[Event], snapshot: Option<Snapshot>) {
+        touched(step).iter().for_each(|node| {
+            self.met.insert(node);
+        });
+        if let Some(Snapshot { nodes, vectors }) = snapshot {
+            self.positions.push_snapshot(&nodes, &vectors);
+            self.approximations.forget();
+        }
+    }
+}
+
+/// The positions that some nodes get after a step.
+struct Snapshot {
+    nodes: Vec<NodeId>,
+    vectors: Vec<f32>,
+}
+
+/// The nodes of a step's events.
+fn touched(step: &[Event]) -> NodeSet {
+    step.iter().flat_map(|event| [event.source, event.destination]).collect()
 }
 
 /// Working memory of a call.
@@ -97,14 +123,14 @@ impl Lstep {
     }
 
     fn encoder(&self) -> Encoder<'_> {
-        Encoder { config: &self.config, weights: &self.weights }
+        Encoder { config: &self.config, weights: &self.weights, version: self.parameters.version() }
     }
 
     /// Works with some room, on a thread of the pool: an operation that begins outside of it would pass to the pool and back.
     fn with_room<T: Send>(&self, work: impl FnOnce(&mut Room) -> T + Send) -> T {
         let lock = || self.rooms.lock().expect("no call panics while it holds the list");
         let mut room = lock().pop().unwrap_or_default();
-        let result = rayon::scope(|_| work(&mut room));
+        let result = lstep_tensor::awake(|| work(&mut room));
         lock().push(room);
         result
     }
@@ -148,6 +174,34 @@ impl Lstep {
         }
     }
 
+    /// What a step changes: the first one gives positions to its nodes, a later one updates them. Nothing if the step is empty or
+    /// the variant has no positions.
+    fn snapshot(&self, known: Revealed<'_>, state: &LstepState, step: &[Event]) -> Option<Snapshot> {
+        let &now = step.last()?;
+        if self.config.variant == Variant::NoPosition {
+            return None;
+        }
+        let touched = touched(step);
+        let first = state.positions.snapshots() == 0;
+        let nodes: Vec<NodeId> = match self.config.scope {
+            Scope::All if !first => {
+                state.met.iter().chain(touched.iter().filter(|&node| !state.met.contains(node))).collect()
+            }
+            _ => touched.iter().collect(),
+        };
+        if first {
+            let vectors = self.initial(&nodes, step);
+            return Some(Snapshot { nodes, vectors });
+        }
+        let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
+        self.with_room(|room| {
+            for some in nodes.chunks(AT_ONCE) {
+                vectors.extend(self.updated(room, known, state, now, some));
+            }
+        });
+        Some(Snapshot { nodes, vectors })
+    }
+
     /// Eq. pe_updated for some nodes at the time of the step's last event: [nodes, d_P].
     fn updated(
         &self,
@@ -166,7 +220,7 @@ impl Lstep {
             gathered.neighbours(&[]);
         }
         let mut tape = workspace.infer(&self.parameters);
-        let approximate = self.encoder().approximate(&mut tape, gathered, &state.positions, runs);
+        let approximate = self.encoder().approximate(&mut tape, gathered, state, runs);
         let updated = self.encoder().updated(&mut tape, gathered, approximate);
         let values = tape.value(updated);
         (0..nodes.len()).flat_map(|row| values.row(row).iter().copied()).collect()
@@ -178,7 +232,7 @@ impl Model for Lstep {
 
     fn begin(&self, _: &Facts) -> LstepState {
         let positions = Positions::new(self.config.position_width, self.config.snapshots);
-        LstepState { positions, met: NodeSet::default() }
+        LstepState { positions, approximations: Approximations::default(), met: NodeSet::default() }
     }
 
     /// Logits, whose order is that of the probabilities and which never saturate.
@@ -191,14 +245,13 @@ impl Model for Lstep {
             while row < ask.len() {
                 let Room { workspace, gathered, runs } = room;
                 gathered.clear();
-                let (mut sources, mut candidates) = (Vec::new(), Vec::new());
+                let mut pairs = Pairs::default();
                 while row < ask.len() && gathered.seeds() < AT_ONCE {
                     let asked = ask.row(row);
                     let source = self.gather(gathered, past, asked.seed());
                     while candidate < asked.candidates.len() && gathered.seeds() < AT_ONCE {
                         let seed = Seed { node: asked.candidates[candidate], time: asked.time };
-                        sources.push(source);
-                        candidates.push(self.gather(gathered, past, seed));
+                        pairs.push(source, self.gather(gathered, past, seed));
                         candidate += 1;
                     }
                     if candidate == asked.candidates.len() {
@@ -206,9 +259,8 @@ impl Model for Lstep {
                     }
                 }
                 let mut tape = workspace.infer(&self.parameters);
-                let encoded = self.encoder().encode(&mut tape, past, gathered, &state.positions, runs);
-                let (sources, candidates) = (tape.indices(sources), tape.indices(candidates));
-                let logits = self.encoder().predict(&mut tape, encoded.hidden, sources, candidates);
+                let encoded = self.encoder().encode(&mut tape, past, gathered, state, runs);
+                let logits = self.encoder().predict(&mut tape, encoded.hidden, &pairs);
                 let logits = tape.value(logits);
                 values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
             }
@@ -217,30 +269,8 @@ impl Model for Lstep {
     }
 
     fn observe(&self, known: Revealed<'_>, state: &mut LstepState, step: &[Event]) -> Result<()> {
-        let Some(&now) = step.last() else { return Ok(()) };
-        let touched: NodeSet = step.iter().flat_map(|event| [event.source, event.destination]).collect();
-        touched.iter().for_each(|node| {
-            state.met.insert(node);
-        });
-        let nodes: Vec<NodeId> = match self.config.scope {
-            Scope::All if state.positions.snapshots() > 0 => state.met.iter().collect(),
-            _ => touched.iter().collect(),
-        };
-        if self.config.variant == Variant::NoPosition {
-            return Ok(());
-        }
-        if state.positions.snapshots() == 0 {
-            let vectors = self.initial(&nodes, step);
-            state.positions.push_snapshot(&nodes, &vectors);
-            return Ok(());
-        }
-        let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
-        self.with_room(|room| {
-            for some in nodes.chunks(AT_ONCE) {
-                vectors.extend(self.updated(room, known, state, now, some));
-            }
-        });
-        state.positions.push_snapshot(&nodes, &vectors);
+        let snapshot = self.snapshot(known, state, step);
+        state.follow(step, snapshot);
         Ok(())
     }
 }
@@ -254,8 +284,6 @@ impl Learner for Lstep {
         &mut self.parameters
     }
 
-    /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first step only gives the initial
-    /// positions.
     fn loss(
         &self,
         past: Past<'_>,
@@ -265,28 +293,24 @@ impl Learner for Lstep {
         workspace: &mut Workspace,
         gradients: &mut Gradients,
     ) -> Result<Option<f64>> {
-        self.fits(past)?;
-        let first_step = self.config.variant != Variant::NoPosition && state.positions.snapshots() == 0;
-        if lesson.events.is_empty() || first_step {
-            return Ok(None);
-        }
-        let loss = self.with_room(|room| {
-            let Room { gathered, runs, .. } = room;
-            gathered.clear();
-            let mut asked = Asked::default();
-            for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
-                let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
-                asked.sources.push(number(event.source));
-                asked.destinations.push(number(event.destination));
-                asked.negatives.push(number(negative));
-            }
-            let mut tape = workspace.train(&self.parameters, draw);
-            let losses = self.losses(&mut tape, past, gathered, &state.positions, runs, &asked);
-            let loss = f64::from(tape.scalar(losses.total));
-            tape.backward(losses.total, gradients);
-            loss
-        });
-        Ok(Some(loss))
+        self.loss_beside(past, state, lesson, draw, workspace, gradients, || ()).map(|(loss, ())| loss)
+    }
+
+    /// Gradients and new positions both follow from the approximate positions, not from each other.
+    fn loss_and_observe(
+        &self,
+        past: Past<'_>,
+        known: Revealed<'_>,
+        state: &mut LstepState,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+    ) -> Result<Option<f64>> {
+        let snapshot = || self.snapshot(known, state, lesson.events);
+        let (loss, snapshot) = self.loss_beside(past, state, lesson, draw, workspace, gradients, snapshot)?;
+        state.follow(lesson.events, snapshot);
+        Ok(loss)
     }
 
     fn save_state(&self, state: &LstepState, checkpoint: &mut Checkpoint) {
@@ -322,22 +346,59 @@ struct Losses {
 }
 
 impl Lstep {
+    /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first step only gives the initial
+    /// positions. While gradients are made, `beside` runs.
+    #[expect(clippy::too_many_arguments, reason = "what a loss needs, and what runs beside it")]
+    fn loss_beside<T: Send>(
+        &self,
+        past: Past<'_>,
+        state: &LstepState,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+        beside: impl FnOnce() -> T + Send,
+    ) -> Result<(Option<f64>, T)> {
+        self.fits(past)?;
+        let first_step = self.config.variant != Variant::NoPosition && state.positions.snapshots() == 0;
+        if lesson.events.is_empty() || first_step {
+            return Ok((None, beside()));
+        }
+        Ok(self.with_room(|room| {
+            let Room { gathered, runs, .. } = room;
+            gathered.clear();
+            let mut asked = Asked::default();
+            for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
+                let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
+                asked.sources.push(number(event.source));
+                asked.destinations.push(number(event.destination));
+                asked.negatives.push(number(negative));
+            }
+            let mut tape = workspace.train(&self.parameters, draw);
+            let losses = self.losses(&mut tape, past, gathered, state, runs, &asked);
+            let loss = f64::from(tape.scalar(losses.total));
+            let ((), beside) = rayon::join(|| tape.backward(losses.total, gradients), beside);
+            (Some(loss), beside)
+        }))
+    }
+
     /// Eqs. loss_func_lp (binary cross-entropy over true events and negatives), loss_func_pe (2-norms) and loss_func.
     fn losses<'t>(
         &self,
         tape: &mut Tape<'t>,
         past: Past<'t>,
         gathered: &Gathered,
-        positions: &'t Positions,
+        state: &'t LstepState,
         runs: &mut Vec<Run>,
         asked: &Asked,
     ) -> Losses {
         let events = asked.sources.len();
-        let encoded = self.encoder().encode(tape, past, gathered, positions, runs);
-        let twice = |list: &[u32]| [list, list].concat();
-        let sources = tape.indices(twice(&asked.sources));
-        let candidates = tape.indices([asked.destinations.as_slice(), &asked.negatives].concat());
-        let logits = self.encoder().predict(tape, encoded.hidden, sources, candidates);
+        let encoded = self.encoder().encode(tape, past, gathered, state, runs);
+        let mut pairs = Pairs::default();
+        for candidates in [&asked.destinations, &asked.negatives] {
+            asked.sources.iter().zip(candidates).for_each(|(&source, &candidate)| pairs.push(source, candidate));
+        }
+        let logits = self.encoder().predict(tape, encoded.hidden, &pairs);
         let labels = tape.input(2 * events, 1, |labels| labels[..events].fill(1.0));
         let prediction = tape.cross_entropy(logits, labels);
         let Some(approximate) = encoded.approximate else {

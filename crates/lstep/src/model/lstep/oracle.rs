@@ -102,7 +102,7 @@ impl Oracle {
             nodes.iter().flat_map(|node| &initial[node.index() * width..][..width]).map(|&x| x as f32).collect();
         let mut positions = Positions::new(width, self.model.config.snapshots);
         positions.push_snapshot(&nodes, &vectors);
-        LstepState { positions, met }
+        LstepState { positions, approximations: Approximations::default(), met }
     }
 
     fn check(&self) {
@@ -135,7 +135,7 @@ impl Oracle {
         }
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(&self.model.parameters);
-        let approximate = self.model.encoder().approximate(&mut tape, &gathered, &state.positions, &mut Vec::new());
+        let approximate = self.model.encoder().approximate(&mut tape, &gathered, &state, &mut Vec::new());
         close(what, &values(&tape, approximate), &floats(expected));
     }
 
@@ -160,7 +160,7 @@ impl Oracle {
         let mut workspace = Workspace::new();
         let mut gradients = Gradients::of(&self.model.parameters);
         let mut tape = workspace.train(&self.model.parameters, Draw::default());
-        let losses = self.model.losses(&mut tape, past, &gathered, &state.positions, &mut Vec::new(), &asked);
+        let losses = self.model.losses(&mut tape, past, &gathered, &state, &mut Vec::new(), &asked);
         let hidden = values(&tape, losses.encoded.hidden);
         let width = self.model.config.node_width;
         let encoding = |seeds: &[u32]| -> Vec<f64> {

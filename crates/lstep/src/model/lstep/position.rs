@@ -43,16 +43,9 @@ struct Expiry {
     successor: u32,
 }
 
-/// A position that held for some slots of the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
-    /// The vector's row in [`Positions::vectors`].
-    pub row: u32,
-    /// The first slot, of L, oldest first.
-    pub start: u32,
-    /// One past the last slot.
-    pub end: u32,
-}
+/// A position that held for some slots of the window: the vector's row in [`Positions::vectors`], the first slot of L, oldest
+/// first, and one past the last slot.
+pub type Run = [u32; 3];
 
 impl Positions {
     /// No snapshots yet, for vectors of `width` numbers and a window of `window` snapshots.
@@ -101,7 +94,7 @@ impl Positions {
             let Row { since, before } = self.rows[row as usize];
             let start = slot(since).max(0) as u32;
             if start < end {
-                runs.push(Run { row, start, end });
+                runs.push([row, start, end]);
             }
             (row, end) = (before, start);
         }
@@ -205,9 +198,9 @@ mod tests {
                     let mut slots = vec![0.0; window];
                     let mut runs = Vec::new();
                     positions.runs(NodeId(node), &mut runs);
-                    for run in runs {
-                        prop_assert!(run.start < run.end);
-                        slots[run.start as usize..run.end as usize].fill(positions.vectors()[run.row as usize]);
+                    for [row, start, end] in runs {
+                        prop_assert!(start < end);
+                        slots[start as usize..end as usize].fill(positions.vectors()[row as usize]);
                     }
                     let plain: Vec<f32> = (0..window)
                         .map(|slot| (copies.len() + slot).checked_sub(window).map_or(0.0, |s| copies[s][node as usize]))
