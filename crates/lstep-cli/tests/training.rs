@@ -223,9 +223,11 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
 #[test]
 fn a_run_stopped_by_ctrl_c_says_how_to_go_on_and_ends_with_the_same_bytes() {
     let place = Place::new();
-    place.trained("calm", &LONGER);
+    // With attention, whose weights have to be there after a stop like all others.
+    let settings = [&LONGER[..], &["model.aggregation=attention"]].concat();
+    place.trained("calm", &settings);
 
-    let mut arguments = place.train("stopped", &LONGER);
+    let mut arguments = place.train("stopped", &settings);
     let mut stops = 0;
     for pause in [5u64, 60, 110] {
         let mut child = command(&strs(&arguments)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("runs");
@@ -328,6 +330,7 @@ fn settings_and_folders_that_cannot_be_are_refused() {
         ("modle.recent=9", "modle"),
         ("model.recent=0", "recent"),
         ("model.variant=half", "half"),
+        ("model.aggregation=mean", "mean"),
         ("train.epochs=0", "epochs"),
         ("epochs", "key=value"),
     ] {

@@ -11,6 +11,7 @@
 //!
 //! `docs/equations.md` maps equations to functions and tests.
 
+mod attention;
 mod config;
 mod encode;
 mod gather;
@@ -19,7 +20,7 @@ mod oracle;
 mod parameters;
 mod position;
 
-pub use config::{LstepConfig, Scope, Start, Variant};
+pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
 pub use position::{Positions, Run};
 
 use super::learn::{Learner, Lesson};
