@@ -331,11 +331,13 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     say("ap and auc: mean over steps; pooled: over all scores together")
 }
 
-fn word(value: impl std::fmt::Debug) -> String {
+/// A name as the command line writes it.
+pub fn word(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()
 }
 
-fn share(value: f64) -> String {
+/// A share with four digits.
+pub fn share(value: f64) -> String {
     format!("{value:.4}")
 }
 

@@ -409,4 +409,41 @@ fn an_audit_names_all_nine_laws_and_finds_them_kept() {
     assert_eq!(laws.len(), 9);
     assert!(laws.iter().all(|law| shown.contains(law)), "{shown}");
     assert_eq!(found["breaches"], Value::Array(Vec::new()));
+    assert!(found.get("released_leak").is_none(), "only when it is asked for");
+}
+
+#[test]
+fn the_released_leak_is_shown_beside_honest_numbers_and_leaves_the_run_as_it_was() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    let files = || -> Vec<(std::ffi::OsString, Vec<u8>)> {
+        let entries = fs::read_dir(&run).expect("a folder").map(|entry| entry.expect("an entry"));
+        entries.map(|entry| (entry.file_name(), fs::read(entry.path()).expect("a file"))).collect()
+    };
+    let before = files();
+    let found = json(&["audit", &run, "--events", "1000", "--show-released-leak", "--json"]);
+    assert_eq!(found["breaches"], Value::Array(Vec::new()));
+    let leak = &found["released_leak"];
+    assert_eq!(leak["honest_breaches"], Value::Array(Vec::new()));
+    let broken = leak["leaking_breaches"].as_array().expect("a list");
+    assert!(broken.iter().any(|breach| breach["law"] == "other-rows"), "{leak}");
+    let shown = text(&done(&["audit", &run, "--events", "1000", "--show-released-leak"]).stdout);
+    assert!(shown.contains("the other rows of the step change no score"), "{shown}");
+    for row in leak["results"].as_array().expect("a list") {
+        for quality in [&row["honest"], &row["leaking"]] {
+            for key in ["ap", "auc"] {
+                let number = quality[key].as_f64().expect("a number");
+                assert!(shown.contains(&format!("{number:.4}")), "the same numbers again: {number} in {shown}");
+            }
+        }
+        assert!(row["leaking"]["ap"].as_f64() > row["honest"]["ap"].as_f64(), "{row}");
+    }
+    assert!(files() == before, "the run is as it was");
+    // The switch is nowhere else.
+    for command in ["train", "evaluate", "score"] {
+        let help = text(&done(&[command, "--help"]).stdout);
+        assert!(!help.contains("leak"), "{help}");
+    }
+    assert!(!place.words("run/config.toml").contains("leak"));
 }

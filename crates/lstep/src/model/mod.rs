@@ -21,6 +21,8 @@ pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
 pub use lstep::{Aggregation, Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
 pub use popularity::PopTrack;
 
+pub(crate) use lstep::ReleasedLeak;
+
 use crate::error::Result;
 use crate::event::{Event, Time};
 use crate::graph::{Past, Revealed};

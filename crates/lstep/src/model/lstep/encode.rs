@@ -85,6 +85,19 @@ impl<'a> Encoder<'a> {
         positions: &'t Positions,
         runs: &mut Vec<Run>,
     ) -> Encoded {
+        let approximate =
+            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, positions, runs));
+        self.encode_at(tape, past, gathered, approximate)
+    }
+
+    /// The same for given approximate positions of all nodes gathered.
+    pub fn encode_at<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        gathered: &Gathered,
+        approximate: Option<Var>,
+    ) -> Encoded {
         let (d_t, d_n, d_p) = (self.config.time_width, self.config.node_width, self.config.position_width);
         let seeds = gathered.seeds();
         let lists = self.lists(tape, gathered);
@@ -121,8 +134,6 @@ impl<'a> Encoder<'a> {
             }
             self.node_link(tape, past, gathered, s, link_sum)
         });
-        let approximate =
-            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, positions, runs));
         let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
 
         // Eq. temporal_rep, over what the variant has.

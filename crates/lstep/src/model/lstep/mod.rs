@@ -19,9 +19,11 @@ mod gather;
 mod oracle;
 mod parameters;
 mod position;
+mod released_leak;
 
 pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
 pub use position::{Positions, Run};
+pub(crate) use released_leak::ReleasedLeak;
 
 use super::learn::{Learner, Lesson};
 use super::{Facts, Model};
@@ -120,6 +122,19 @@ impl Lstep {
             gathered.neighbours(window);
         }
         number
+    }
+
+    /// The seeds of a lesson, and nothing else, gathered.
+    fn gather_lesson(&self, gathered: &mut Gathered, past: Past<'_>, lesson: Lesson<'_>) -> Asked {
+        gathered.clear();
+        let mut asked = Asked::default();
+        for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
+            let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
+            asked.sources.push(number(event.source));
+            asked.destinations.push(number(event.destination));
+            asked.negatives.push(number(negative));
+        }
+        asked
     }
 
     fn fits(&self, past: Past<'_>) -> Result<()> {
@@ -273,14 +288,7 @@ impl Learner for Lstep {
         }
         let loss = self.with_room(|room| {
             let Room { gathered, runs, .. } = room;
-            gathered.clear();
-            let mut asked = Asked::default();
-            for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
-                let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
-                asked.sources.push(number(event.source));
-                asked.destinations.push(number(event.destination));
-                asked.negatives.push(number(negative));
-            }
+            let asked = self.gather_lesson(gathered, past, lesson);
             let mut tape = workspace.train(&self.parameters, draw);
             let losses = self.losses(&mut tape, past, gathered, &state.positions, runs, &asked);
             let loss = f64::from(tape.scalar(losses.total));
@@ -333,8 +341,13 @@ impl Lstep {
         runs: &mut Vec<Run>,
         asked: &Asked,
     ) -> Losses {
-        let events = asked.sources.len();
         let encoded = self.encoder().encode(tape, past, gathered, positions, runs);
+        self.losses_of(tape, gathered, asked, encoded)
+    }
+
+    /// The same for seeds that are encoded already.
+    fn losses_of(&self, tape: &mut Tape<'_>, gathered: &Gathered, asked: &Asked, encoded: encode::Encoded) -> Losses {
+        let events = asked.sources.len();
         let twice = |list: &[u32]| [list, list].concat();
         let sources = tape.indices(twice(&asked.sources));
         let candidates = tape.indices([asked.destinations.as_slice(), &asked.negatives].concat());
