@@ -5,7 +5,7 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{Audited, LeakReport, RunFolder, StepRule, audit, show_released_leak};
+use lstep::run::{Audited, Breach, LeakReport, RunFolder, StepRule, audit, show_released_leak};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -84,34 +84,36 @@ fn leak_showing(folder: &RunFolder) -> Result<LeakReport> {
 }
 
 fn show_leak(leak: &LeakReport) -> Result<()> {
+    let step = match leak.protocol.step {
+        StepRule::Events(events) => format!("steps of {events}"),
+        StepRule::DistinctTime => "a step at every time".to_string(),
+    };
+    let LeakReport { model, training_events, epochs, learning_rate, seed, .. } = leak;
     say(format!(
-        "\nThe label leak of the released code, on the first {} events of {}: two models trained alike ({} events, {} epochs, \
-         learning rate {}, seed {}, {}; d_P {}, d_T {}, d_N {}, L {}, K {}), one of which filters positions only of nodes of true events",
-        leak.events,
-        leak.dataset,
-        leak.training_events,
-        leak.epochs,
-        leak.learning_rate,
-        leak.seed,
-        match leak.protocol.step {
-            StepRule::Events(events) => format!("steps of {events}"),
-            StepRule::DistinctTime => "a step at every time".to_string(),
-        },
-        leak.model.position_width,
-        leak.model.time_width,
-        leak.model.node_width,
-        leak.model.snapshots,
-        leak.model.recent,
+        "\nThe label leak of L-STEP's released code, on the first {} events of {}:",
+        leak.events, leak.dataset
     ))?;
+    say("two models trained alike, but the leaking one filters positions only of nodes of true events")?;
     let mut table = Table::new(["test, negatives", "honest ap", "leaking ap", "honest auc", "leaking auc"]);
     for row in &leak.results {
         let numbers = [row.honest.ap, row.leaking.ap, row.honest.auc, row.leaking.auc].map(share);
         table.row(std::iter::once(word(row.negatives)).chain(numbers).collect());
     }
     say(table.show().trim_end())?;
-    let mut broken: Vec<String> = leak.leaking_breaches.iter().map(|breach| breach.law.to_string()).collect();
-    broken.dedup();
-    say(format!("the leaking model breaks: {}", broken.join("; ")))
+    say(format!("broken by the honest model: {}", laws(&leak.honest_breaches)))?;
+    say(format!("broken by the leaking model: {}", laws(&leak.leaking_breaches)))?;
+    say(format!(
+        "{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, d_P {}, d_T {}, d_N {}, L {}, K {};",
+        model.position_width, model.time_width, model.node_width, model.snapshots, model.recent
+    ))?;
+    say(format!("of {epochs} epochs validation chose {} and {}", leak.honest_epoch, leak.leaking_epoch))
+}
+
+/// The laws of some breaches, each once.
+fn laws(breaches: &[Breach]) -> String {
+    let mut laws: Vec<String> = breaches.iter().map(|breach| breach.law.to_string()).collect();
+    laws.dedup();
+    if laws.is_empty() { "no law".to_string() } else { laws.join("; ") }
 }
 
 fn show(audited: &Audited) -> Result<()> {

@@ -24,6 +24,7 @@ pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
 
 // What front ends need to say what they want.
 pub use crate::checkpoint::write_text;
+pub use crate::model::laws::Breach;
 pub use crate::model::{Memory, ModelConfig};
 pub use crate::protocol::dyglib::DyglibProtocol;
 pub use crate::protocol::tgb::TgbProtocol;
