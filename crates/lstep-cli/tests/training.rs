@@ -344,6 +344,41 @@ fn settings_and_folders_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    for flag in [
+        ["--model", "edgebank"],
+        ["--memory", "unlimited"],
+        ["--decay", "0.9"],
+        ["--dataset", "uci"],
+        ["--protocol", "dyglib"],
+        ["--protocol", "stream"],
+        ["--step", "200"],
+        ["--visibility", "strict"],
+        ["--per-event", "5"],
+        ["--held-out", "0.1"],
+        ["--seed", "3"],
+        ["--tgb-negatives", "folder"],
+        ["--write-negatives", "folder"],
+        ["--read-negatives", "folder"],
+        ["--src", "a"],
+        ["--node-features", "nodes.csv"],
+    ] {
+        refused(&["evaluate", &run, flag[0], flag[1]], &[flag[0], &run, "config.toml", "lstep train"]);
+    }
+    refused(&["evaluate", &run, "--split", "0.7", "0.85"], &["--split", &run]);
+    refused(&["evaluate", &run, "--sort", "--protocol", "tgb"], &["--protocol", "--sort"]);
+    let report = json(&["evaluate", &run, "--negatives", "random", "--part", "validation,test", "--json"]);
+    assert_eq!(report["results"].as_array().map(Vec::len), Some(2), "{report}");
+    refused(
+        &["evaluate", &place.at("events.csv"), "--protocol", "tgb", "--negatives", "random"],
+        &["--negatives", "tgb"],
+    );
+}
+
+#[test]
 fn a_trained_model_answers_about_sources_pairs_and_newer_events() {
     let place = Place::new();
     place.trained("run", &["train.epochs=2"]);
