@@ -85,8 +85,8 @@ pub struct Evaluate {
     per_event: Option<usize>,
 
     /// Time quantiles at which validation and test begin
-    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2, help_heading = "Stream only")]
-    split: Option<Vec<f64>>,
+    #[arg(long, value_name = "A,B", value_parser = quantiles, help_heading = "Stream only")]
+    split: Option<(f64, f64)>,
 
     /// Share of the nodes that training does not get to know
     #[arg(long, value_name = "SHARE", help_heading = "Stream only")]
@@ -112,6 +112,11 @@ pub struct Evaluate {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+fn quantiles(text: &str) -> Result<(f64, f64), String> {
+    let pair = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    pair.ok_or_else(|| "give two numbers with a comma between them, for example 0.7,0.85".to_string())
 }
 
 /// The model asked if none is named.
@@ -258,7 +263,7 @@ impl Evaluate {
             Stream => {
                 let default = StreamProtocol::default();
                 Protocol::Stream(StreamProtocol {
-                    split: self.split.as_ref().map_or(default.split, |split| (split[0], split[1])),
+                    split: self.split.unwrap_or(default.split),
                     step: if self.step.as_deref() == Some("time") {
                         StepRule::DistinctTime
                     } else {

@@ -368,7 +368,7 @@ fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
     ] {
         refused(&["evaluate", &run, flag[0], flag[1]], &[flag[0], &run, "config.toml", "lstep train"]);
     }
-    refused(&["evaluate", &run, "--split", "0.7", "0.85"], &["--split", &run]);
+    refused(&["evaluate", &run, "--split", "0.7,0.85"], &["--split", &run]);
     refused(&["evaluate", &run, "--sort", "--protocol", "tgb"], &["--protocol", "--sort"]);
     let report = json(&["evaluate", &run, "--negatives", "random", "--part", "validation,test", "--json"]);
     assert_eq!(report["results"].as_array().map(Vec::len), Some(2), "{report}");
