@@ -71,6 +71,20 @@ impl Reading {
         }
     }
 
+    /// The names of the flags that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--src", self.src.is_some()),
+            ("--dst", self.dst.is_some()),
+            ("--time", self.time.is_some()),
+            ("--features", self.features.is_some()),
+            ("--node-features", self.node_features.is_some()),
+            ("--bipartite", self.bipartite),
+            ("--sort", self.sort),
+        ];
+        flags.into_iter().filter_map(|(flag, given)| given.then_some(flag))
+    }
+
     /// The file with these flags, and where a flag is not given, with what a configuration says.
     pub fn data_over(&self, events: &Path, under: DataConfig) -> DataConfig {
         let given = self.data(events);

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 
 /// Ask a model about the end of a stream and print honest numbers.
 ///
-/// EVENTS may also be the folder of a run that `lstep train` made; its protocol is then its own.
+/// EVENTS may also be the folder of a run that `lstep train` made. Its model, protocol and events are then its own; only --negatives,
+/// --setting and --part can be chosen, and other flags are refused.
 #[derive(Args)]
 #[command(after_help = "\
 Models:
@@ -37,8 +38,8 @@ pub struct Evaluate {
     #[command(flatten)]
     file: EventsFile,
 
-    /// One model, several separated by commas, or `all`
-    #[arg(long, default_value = "edgebank", value_name = "MODEL", value_delimiter = ',')]
+    /// One model, several separated by commas, or `all` [default: edgebank]
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
     model: Vec<String>,
 
     /// What edgebank remembers: unlimited, window-proportion, window-repeat, repeat-threshold, window-tgb; or `published`,
@@ -54,12 +55,12 @@ pub struct Evaluate {
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
 
-    /// How to split, step and ask
-    #[arg(long, value_enum, default_value_t = ProtocolName::Stream)]
-    protocol: ProtocolName,
+    /// How to split, step and ask [default: stream]
+    #[arg(long, value_enum)]
+    protocol: Option<ProtocolName>,
 
-    /// Kinds of negatives, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Random, Kind::Historical, Kind::Inductive])]
+    /// Kinds of negatives, separated by commas; tgb has its own [default: all three]
+    #[arg(long, value_enum, value_delimiter = ',')]
     negatives: Vec<Kind>,
 
     /// Ask about all events, or those with a node that training does not know; both separated by a comma
@@ -70,9 +71,9 @@ pub struct Evaluate {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Portion::Test])]
     part: Vec<Portion>,
 
-    /// Events in a step, or `time` for a step at every distinct time
-    #[arg(long, default_value = "200", value_name = "N")]
-    step: String,
+    /// Events in a step, or `time` for a step at every distinct time [default: 200]
+    #[arg(long, value_name = "N")]
+    step: Option<String>,
 
     /// What a question sees: all strictly before its time, nothing of its own step, or strictly earlier times in everything
     /// [default: event; tgb: step]
@@ -84,8 +85,8 @@ pub struct Evaluate {
     per_event: Option<usize>,
 
     /// Time quantiles at which validation and test begin
-    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2, help_heading = "Stream only")]
-    split: Option<Vec<f64>>,
+    #[arg(long, value_name = "A,B", value_parser = quantiles, help_heading = "Stream only")]
+    split: Option<(f64, f64)>,
 
     /// Share of the nodes that training does not get to know
     #[arg(long, value_name = "SHARE", help_heading = "Stream only")]
@@ -113,8 +114,19 @@ pub struct Evaluate {
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
+fn quantiles(text: &str) -> Result<(f64, f64), String> {
+    let pair = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    pair.ok_or_else(|| "give two numbers with a comma between them, for example 0.7,0.85".to_string())
+}
+
+/// The model asked if none is named.
+const MODEL: &str = "edgebank";
+/// Events in a step, if nothing else is said: the field's.
+const STEP: u32 = 200;
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
 enum ProtocolName {
+    #[default]
     Stream,
     Dyglib,
     Tgb,
@@ -161,9 +173,11 @@ impl Evaluate {
     /// A run knows its protocol; only what is asked can be chosen.
     fn evaluate_run(&self) -> Result<EvaluationReport> {
         let folder = RunFolder::new(&self.file.events);
+        self.refuse_what_a_run_settles()?;
         let trained = Trained::open(&folder)?;
+        let asked = self.asked(trained.config().protocol.name() == "tgb")?;
         let bar = progress::candidates(&trained.config().model.to_string());
-        let report = trained.evaluate(&self.asked(trained.config().protocol.name() == "tgb"), &|done, of| {
+        let report = trained.evaluate(&asked, &|done, of| {
             bar.set_length(of);
             bar.set_position(done);
         });
@@ -171,22 +185,59 @@ impl Evaluate {
         Ok(report?)
     }
 
-    fn asked(&self, tgb: bool) -> Asked {
-        Asked {
+    /// A run was trained in its own way, and its numbers would mean nothing in another.
+    fn refuse_what_a_run_settles(&self) -> Result<()> {
+        let mut given: Vec<&str> = [
+            ("--model", !self.model.is_empty()),
+            ("--memory", self.memory.is_some()),
+            ("--decay", self.decay.is_some()),
+            ("--dataset", self.dataset.is_some()),
+            ("--protocol", self.protocol.is_some()),
+            ("--step", self.step.is_some()),
+            ("--visibility", self.visibility.is_some()),
+            ("--per-event", self.per_event.is_some()),
+            ("--split", self.split.is_some()),
+            ("--held-out", self.held_out.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--tgb-negatives", self.tgb_negatives.is_some()),
+            ("--write-negatives", self.write_negatives.is_some()),
+            ("--read-negatives", self.read_negatives.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(flag, given)| given.then_some(flag))
+        .collect();
+        given.extend(self.file.reading.given());
+        if given.is_empty() {
+            return Ok(());
+        }
+        bail!(
+            "{} has no meaning for {}, which is a run: its config.toml settles model, protocol and events. Leave the flag out, or \
+             train another run with the protocol you want (lstep train EVENTS --set protocol.name=... --out RUN)",
+            given.join(", "),
+            self.file.events.display()
+        )
+    }
+
+    fn asked(&self, tgb: bool) -> Result<Asked> {
+        if tgb && !self.negatives.is_empty() {
+            bail!("--negatives has no meaning under protocol tgb, which has negatives of its own: leave it out");
+        }
+        let kinds: &[Kind] = if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
+        Ok(Asked {
             parts: self.part.iter().map(|part| part.part()).collect(),
             settings: self.setting.iter().map(|which| which.setting()).collect(),
-            strategies: if tgb {
-                vec![Strategy::Tgb]
-            } else {
-                self.negatives.iter().map(|kind| kind.strategy()).collect()
-            },
-        }
+            strategies: if tgb { vec![Strategy::Tgb] } else { kinds.iter().map(|kind| kind.strategy()).collect() },
+        })
+    }
+
+    fn protocol_name(&self) -> ProtocolName {
+        self.protocol.unwrap_or_default()
     }
 
     fn evaluation(&self, stream: &Stream) -> Result<Evaluation> {
         Ok(Evaluation {
             protocol: self.protocol(stream)?,
-            asked: self.asked(self.protocol == ProtocolName::Tgb),
+            asked: self.asked(self.protocol_name() == ProtocolName::Tgb)?,
             contenders: self.contenders(stream)?,
             read_negatives: self.read_negatives.clone(),
             write_negatives: self.write_negatives.clone(),
@@ -195,7 +246,7 @@ impl Evaluate {
 
     fn protocol(&self, stream: &Stream) -> Result<Protocol> {
         let only = |flag: &str, given: bool, names: &[ProtocolName], whose: &str| {
-            if given && !names.contains(&self.protocol) {
+            if given && !names.contains(&self.protocol_name()) {
                 bail!("{flag} has no meaning here: it belongs to --protocol {whose}");
             }
             Ok(())
@@ -208,12 +259,12 @@ impl Evaluate {
         only("--seed", self.seed.is_some(), &[Stream], "stream")?;
         only("--tgb-negatives", self.tgb_negatives.is_some(), &[Tgb], "tgb")?;
         let visibility = self.visibility.map(Sight::visibility);
-        Ok(match self.protocol {
+        Ok(match self.protocol_name() {
             Stream => {
                 let default = StreamProtocol::default();
                 Protocol::Stream(StreamProtocol {
-                    split: self.split.as_ref().map_or(default.split, |split| (split[0], split[1])),
-                    step: if self.step == "time" {
+                    split: self.split.unwrap_or(default.split),
+                    step: if self.step.as_deref() == Some("time") {
                         StepRule::DistinctTime
                     } else {
                         StepRule::Events(self.step_events()?)
@@ -238,18 +289,17 @@ impl Evaluate {
     }
 
     fn step_events(&self) -> Result<u32> {
-        match self.step.parse() {
+        let Some(step) = &self.step else { return Ok(STEP) };
+        match step.parse() {
             Ok(events) if events > 0 => Ok(events),
-            _ => bail!(
-                "--step is {:?}: give a number of events, at least 1, or `time` with --protocol stream",
-                self.step
-            ),
+            _ => bail!("--step is {step:?}: give a number of events, at least 1, or `time` with --protocol stream"),
         }
     }
 
     fn contenders(&self, stream: &Stream) -> Result<Vec<Contender>> {
         let mut contenders = Vec::new();
-        for name in &self.model {
+        let default = [MODEL.to_string()];
+        for name in if self.model.is_empty() { &default[..] } else { &self.model } {
             if name == "all" {
                 contenders.extend(ModelConfig::counting_models().into_iter().map(Contender::Fixed));
                 continue;
@@ -331,11 +381,13 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     say("ap and auc: mean over steps; pooled: over all scores together")
 }
 
-fn word(value: impl std::fmt::Debug) -> String {
+/// A name as the command line writes it.
+pub fn word(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()
 }
 
-fn share(value: f64) -> String {
+/// A share with four digits.
+pub fn share(value: f64) -> String {
     format!("{value:.4}")
 }
 

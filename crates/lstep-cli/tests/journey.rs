@@ -164,6 +164,17 @@ fn bad_input_fails_with_the_place_the_value_and_a_remedy() {
 }
 
 #[test]
+fn the_split_is_two_numbers_with_a_comma_as_the_help_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = generated(folder.path());
+    let report = json(&["evaluate", &path, "--split", "0.5,0.75", "--negatives", "random", "--json"]);
+    assert_eq!(report["protocol_settings"]["split"], serde_json::json!([0.5, 0.75]));
+    let output = lstep(&["evaluate", &path, "--split", "0.5"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("0.7,0.85"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_flag_of_another_protocol_is_refused_and_not_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = generated(folder.path());

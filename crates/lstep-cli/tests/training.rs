@@ -223,9 +223,11 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
 #[test]
 fn a_run_stopped_by_ctrl_c_says_how_to_go_on_and_ends_with_the_same_bytes() {
     let place = Place::new();
-    place.trained("calm", &LONGER);
+    // With attention, whose weights have to be there after a stop like all others.
+    let settings = [&LONGER[..], &["model.aggregation=attention"]].concat();
+    place.trained("calm", &settings);
 
-    let mut arguments = place.train("stopped", &LONGER);
+    let mut arguments = place.train("stopped", &settings);
     let mut stops = 0;
     for pause in [5u64, 60, 110] {
         let mut child = command(&strs(&arguments)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("runs");
@@ -328,6 +330,7 @@ fn settings_and_folders_that_cannot_be_are_refused() {
         ("modle.recent=9", "modle"),
         ("model.recent=0", "recent"),
         ("model.variant=half", "half"),
+        ("model.aggregation=mean", "mean"),
         ("train.epochs=0", "epochs"),
         ("epochs", "key=value"),
     ] {
@@ -338,6 +341,41 @@ fn settings_and_folders_that_cannot_be_are_refused() {
     refused(&["train", &place.at("events.csv"), "--preset", "wikipedai", "--out", &fresh], &["wikipedai", "wikipedia"]);
     refused(&["train", "--resume", &fresh], &["fresh"]);
     refused(&["evaluate", &place.at("")], &["config.toml"]);
+}
+
+#[test]
+fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    for flag in [
+        ["--model", "edgebank"],
+        ["--memory", "unlimited"],
+        ["--decay", "0.9"],
+        ["--dataset", "uci"],
+        ["--protocol", "dyglib"],
+        ["--protocol", "stream"],
+        ["--step", "200"],
+        ["--visibility", "strict"],
+        ["--per-event", "5"],
+        ["--held-out", "0.1"],
+        ["--seed", "3"],
+        ["--tgb-negatives", "folder"],
+        ["--write-negatives", "folder"],
+        ["--read-negatives", "folder"],
+        ["--src", "a"],
+        ["--node-features", "nodes.csv"],
+    ] {
+        refused(&["evaluate", &run, flag[0], flag[1]], &[flag[0], &run, "config.toml", "lstep train"]);
+    }
+    refused(&["evaluate", &run, "--split", "0.7,0.85"], &["--split", &run]);
+    refused(&["evaluate", &run, "--sort", "--protocol", "tgb"], &["--protocol", "--sort"]);
+    let report = json(&["evaluate", &run, "--negatives", "random", "--part", "validation,test", "--json"]);
+    assert_eq!(report["results"].as_array().map(Vec::len), Some(2), "{report}");
+    refused(
+        &["evaluate", &place.at("events.csv"), "--protocol", "tgb", "--negatives", "random"],
+        &["--negatives", "tgb"],
+    );
 }
 
 #[test]
@@ -406,4 +444,41 @@ fn an_audit_names_all_nine_laws_and_finds_them_kept() {
     assert_eq!(laws.len(), 9);
     assert!(laws.iter().all(|law| shown.contains(law)), "{shown}");
     assert_eq!(found["breaches"], Value::Array(Vec::new()));
+    assert!(found.get("released_leak").is_none(), "only when it is asked for");
+}
+
+#[test]
+fn the_released_leak_is_shown_beside_honest_numbers_and_leaves_the_run_as_it_was() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    let files = || -> Vec<(std::ffi::OsString, Vec<u8>)> {
+        let entries = fs::read_dir(&run).expect("a folder").map(|entry| entry.expect("an entry"));
+        entries.map(|entry| (entry.file_name(), fs::read(entry.path()).expect("a file"))).collect()
+    };
+    let before = files();
+    let found = json(&["audit", &run, "--events", "1000", "--show-released-leak", "--json"]);
+    assert_eq!(found["breaches"], Value::Array(Vec::new()));
+    let leak = &found["released_leak"];
+    assert_eq!(leak["honest_breaches"], Value::Array(Vec::new()));
+    let broken = leak["leaking_breaches"].as_array().expect("a list");
+    assert!(broken.iter().any(|breach| breach["law"] == "other-rows"), "{leak}");
+    let shown = text(&done(&["audit", &run, "--events", "1000", "--show-released-leak"]).stdout);
+    assert!(shown.contains("the other rows of the step change no score"), "{shown}");
+    for row in leak["results"].as_array().expect("a list") {
+        for quality in [&row["honest"], &row["leaking"]] {
+            for key in ["ap", "auc"] {
+                let number = quality[key].as_f64().expect("a number");
+                assert!(shown.contains(&format!("{number:.4}")), "the same numbers again: {number} in {shown}");
+            }
+        }
+        assert!(row["leaking"]["ap"].as_f64() > row["honest"]["ap"].as_f64(), "{row}");
+    }
+    assert!(files() == before, "the run is as it was");
+    // The switch is nowhere else.
+    for command in ["train", "evaluate", "score"] {
+        let help = text(&done(&[command, "--help"]).stdout);
+        assert!(!help.contains("leak"), "{help}");
+    }
+    assert!(!place.words("run/config.toml").contains("leak"));
 }

@@ -3,7 +3,7 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
-use lstep::model::{Facts, LstepConfig, Model, ModelConfig, Scope, Start, Variant, open};
+use lstep::model::{Aggregation, Facts, LstepConfig, Model, ModelConfig, Scope, Start, Variant, open};
 use lstep::protocol::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ proptest! {
     }
 }
 
-/// L-STEP with small widths: every scope, every variant, every start.
+/// L-STEP with small widths: every scope, every variant, every start; attention wherever there are positions.
 fn small_lsteps() -> Vec<ModelConfig> {
     let small = LstepConfig {
         time_width: 5,
@@ -51,7 +51,13 @@ fn small_lsteps() -> Vec<ModelConfig> {
     for scope in [Scope::Touched, Scope::All] {
         for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
             for start in [Start::Laplacian, Start::RandomWalk, Start::Zeros] {
-                models.push(ModelConfig::Lstep(LstepConfig { scope, variant, start, ..small.clone() }));
+                let mlp = LstepConfig { scope, variant, start, ..small.clone() };
+                if variant != Variant::NoPosition {
+                    let attention =
+                        LstepConfig { aggregation: Aggregation::Attention, position_width: 6, ..mlp.clone() };
+                    models.push(ModelConfig::Lstep(attention));
+                }
+                models.push(ModelConfig::Lstep(mlp));
             }
         }
     }

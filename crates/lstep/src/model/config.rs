@@ -1,8 +1,8 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
 use super::{
-    EdgeBank, Facts, Heuristic, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Variant, open,
-    teach,
+    Aggregation, EdgeBank, Facts, Heuristic, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal,
+    Variant, open, teach,
 };
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
@@ -85,11 +85,13 @@ impl fmt::Display for ModelConfig {
         match self {
             ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
             ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
-            ModelConfig::Lstep(config) => match config.variant {
-                Variant::Full => f.write_str("lstep"),
-                Variant::PositionOnly => f.write_str("lstep (position only)"),
-                Variant::NoPosition => f.write_str("lstep (no position)"),
-            },
+            ModelConfig::Lstep(config) => f.write_str(match (config.variant, config.aggregation) {
+                (Variant::Full, Aggregation::Mlp) => "lstep",
+                (Variant::Full, Aggregation::Attention) => "lstep (attention)",
+                (Variant::PositionOnly, Aggregation::Mlp) => "lstep (position only)",
+                (Variant::PositionOnly, Aggregation::Attention) => "lstep (position only, attention)",
+                (Variant::NoPosition, _) => "lstep (no position)",
+            }),
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);

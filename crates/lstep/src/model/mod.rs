@@ -18,8 +18,10 @@ pub use config::{ModelConfig, PUBLISHED_MEMORIES};
 pub use edgebank::{EdgeBank, Memory};
 pub use heuristic::{Heuristic, Signal};
 pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
-pub use lstep::{Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
+pub use lstep::{Aggregation, Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
 pub use popularity::PopTrack;
+
+pub(crate) use lstep::ReleasedLeak;
 
 use crate::error::Result;
 use crate::event::{Event, Time};

@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod job;
+mod released_leak;
 mod report;
 mod train;
 
@@ -17,11 +18,13 @@ pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
 pub use fit::{Fit, Moment, RunFolder, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
+pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
 
 // What front ends need to say what they want.
 pub use crate::checkpoint::write_text;
+pub use crate::model::laws::Breach;
 pub use crate::model::{Memory, ModelConfig};
 pub use crate::protocol::dyglib::DyglibProtocol;
 pub use crate::protocol::tgb::TgbProtocol;

@@ -37,6 +37,16 @@ pub enum Variant {
     NoPosition,
 }
 
+/// What makes one vector of the recent events around a node, before it changes the node's position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregation {
+    /// Their sum and a layer, as the equations have it.
+    Mlp,
+    /// Attention over them ("L-STEP + Attention"): slower, and with more memory for K events than for their sum.
+    Attention,
+}
+
 /// L-STEP's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -69,6 +79,10 @@ pub struct LstepConfig {
     pub scope: Scope,
     /// Which parts are used.
     pub variant: Variant,
+    /// What makes one vector of the recent events around a node; attention needs positions.
+    pub aggregation: Aggregation,
+    /// Heads of the attention, at least 1 and a divisor of d_P. The paper names none; 2 are DyGLib's for TGAT and TGN.
+    pub heads: usize,
 }
 
 impl Default for LstepConfig {
@@ -88,6 +102,8 @@ impl Default for LstepConfig {
             start: Start::Laplacian,
             scope: Scope::Touched,
             variant: Variant::Full,
+            aggregation: Aggregation::Mlp,
+            heads: 2,
         }
     }
 }
@@ -101,6 +117,7 @@ impl LstepConfig {
             ("position_width", self.position_width),
             ("snapshots", self.snapshots),
             ("recent", self.recent),
+            ("heads", self.heads),
         ] {
             if value == 0 {
                 return Err(Error::setting(setting, value, "it has to be at least 1"));
@@ -117,6 +134,16 @@ impl LstepConfig {
         if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite()) {
             let value = format!("{} and {}", self.alpha, self.beta);
             return Err(Error::setting("alpha and beta", value, "alpha has to be above 1 and beta above 0"));
+        }
+        if self.aggregation == Aggregation::Attention {
+            if self.variant == Variant::NoPosition {
+                let remedy = "there are no positions to attend to: set variant to full or position-only";
+                return Err(Error::setting("aggregation", "attention", remedy));
+            }
+            if !self.position_width.is_multiple_of(self.heads) {
+                let remedy = format!("position_width is {}: choose heads that divide it", self.position_width);
+                return Err(Error::setting("heads", self.heads, remedy));
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::LstepState;
 use super::config::{LstepConfig, Variant};
 use super::gather::Gathered;
 use super::pairs::{Pairs, Role};
-use super::parameters::{Layer, Weights};
+use super::parameters::{Layer, PositionIn, Weights};
 use super::position::{Positions, Run};
 use crate::event::NodeId;
 use crate::graph::Past;
@@ -87,13 +87,13 @@ impl<'a> Encoder<'a> {
     }
 
     /// Eqs. agg_neighbor_pe and pe (and pe_updated, which has the same layers): h_P = p~ + tanh(W_self p~ + W2 relu(W1 q)), q the
-    /// sum over recent events of [f_T(age) | p~ of the other node]. [seeds, d_P].
+    /// sum over recent events of [f_T(age) | p~ of the other node]; see `attention.rs` for attention instead. [seeds, d_P].
     pub fn updated(&self, tape: &mut Tape<'_>, gathered: &Gathered, approximate: Var) -> Var {
         let lists = self.lists(tape, gathered);
         let q = tape.zeros(gathered.seeds(), self.config.time_width + self.config.position_width);
         let times = tape.columns(q, 0..self.config.time_width);
         tape.time_sum_into(times, lists.ages, lists.offsets, lists.frequencies, Weighting::Sum);
-        self.position(tape, &lists, q, approximate)
+        self.position(tape, gathered, &lists, q, approximate)
     }
 
     /// All equations of the encoder, up to Eq. temporal_rep.
@@ -104,6 +104,19 @@ impl<'a> Encoder<'a> {
         gathered: &Gathered,
         state: &'t LstepState,
         runs: &mut Vec<Run>,
+    ) -> Encoded {
+        let approximate =
+            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, state, runs));
+        self.encode_at(tape, past, gathered, approximate)
+    }
+
+    /// The same for given approximate positions of all nodes gathered.
+    pub fn encode_at<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        gathered: &Gathered,
+        approximate: Option<Var>,
     ) -> Encoded {
         let (d_t, d_n, d_p) = (self.config.time_width, self.config.node_width, self.config.position_width);
         let seeds = gathered.seeds();
@@ -141,9 +154,7 @@ impl<'a> Encoder<'a> {
             }
             self.node_link(tape, past, gathered, s, link_sum)
         });
-        let approximate =
-            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, state, runs));
-        let position = approximate.map(|approximate| self.position(tape, &lists, q, approximate));
+        let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
 
         // Eq. temporal_rep, over what the variant has.
         let hidden = match (node_link, position) {
@@ -194,14 +205,22 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The rest of `q`, and Eq. pe. The time columns of `q` are filled.
-    fn position(&self, tape: &mut Tape<'_>, lists: &Lists, q: Var, approximate: Var) -> Var {
-        let (d_t, d_p) = (self.config.time_width, self.config.position_width);
-        let partners = tape.columns(q, d_t..d_t + d_p);
-        let segments = Segments { rows: Some(lists.partners), offsets: lists.offsets };
-        tape.segment_sum_into(partners, approximate, segments, Weighting::Sum);
+    /// The rest of `q`, and Eq. pe. The time columns of `q` are filled; attention has its own way and needs no `q`.
+    fn position(&self, tape: &mut Tape<'_>, gathered: &Gathered, lists: &Lists, q: Var, approximate: Var) -> Var {
+        if let PositionIn::Mlp(_) = self.weights.position_in {
+            let (d_t, d_p) = (self.config.time_width, self.config.position_width);
+            let partners = tape.columns(q, d_t..d_t + d_p);
+            let segments = Segments { rows: Some(lists.partners), offsets: lists.offsets };
+            tape.segment_sum_into(partners, approximate, segments, Weighting::Sum);
+        }
         let own = tape.gather(approximate, lists.own);
-        let inner = self.layer(tape, self.weights.position_in, q, Activation::Relu);
+        let inner = match self.weights.position_in {
+            PositionIn::Mlp(layer) => self.layer(tape, layer, q, Activation::Relu),
+            PositionIn::Attention(weights) => {
+                let times = (lists.ages, lists.frequencies);
+                self.attend(tape, weights, gathered, times, (own, approximate))
+            }
+        };
         let inner = self.layer(tape, self.weights.position_out, inner, Activation::Identity);
         let from_self = self.layer(tape, self.weights.position_self, own, Activation::Identity);
         let change = tape.add(from_self, inner);
@@ -251,7 +270,7 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    fn layer(&self, tape: &mut Tape<'_>, layer: Layer, x: Var, activation: Activation) -> Var {
+    pub(super) fn layer(&self, tape: &mut Tape<'_>, layer: Layer, x: Var, activation: Activation) -> Var {
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
         tape.linear(x, weight, Some(bias), activation)
     }

@@ -12,6 +12,7 @@
 //! `docs/equations.md` maps equations to functions and tests.
 
 mod approximation;
+mod attention;
 mod config;
 mod encode;
 mod gather;
@@ -20,9 +21,11 @@ mod oracle;
 mod pairs;
 mod parameters;
 mod position;
+mod released_leak;
 
-pub use config::{LstepConfig, Scope, Start, Variant};
+pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
 pub use position::{Positions, Run};
+pub(crate) use released_leak::ReleasedLeak;
 
 use super::learn::{Learner, Lesson};
 use super::{Facts, Model};
@@ -145,6 +148,19 @@ impl Lstep {
             gathered.neighbours(window);
         }
         number
+    }
+
+    /// The seeds of a lesson, and nothing else, gathered.
+    fn gather_lesson(&self, gathered: &mut Gathered, past: Past<'_>, lesson: Lesson<'_>) -> Asked {
+        gathered.clear();
+        let mut asked = Asked::default();
+        for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
+            let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
+            asked.sources.push(number(event.source));
+            asked.destinations.push(number(event.destination));
+            asked.negatives.push(number(negative));
+        }
+        asked
     }
 
     fn fits(&self, past: Past<'_>) -> Result<()> {
@@ -366,14 +382,7 @@ impl Lstep {
         }
         Ok(self.with_room(|room| {
             let Room { gathered, runs, .. } = room;
-            gathered.clear();
-            let mut asked = Asked::default();
-            for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
-                let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
-                asked.sources.push(number(event.source));
-                asked.destinations.push(number(event.destination));
-                asked.negatives.push(number(negative));
-            }
+            let asked = self.gather_lesson(gathered, past, lesson);
             let mut tape = workspace.train(&self.parameters, draw);
             let losses = self.losses(&mut tape, past, gathered, state, runs, &asked);
             let loss = f64::from(tape.scalar(losses.total));
@@ -392,8 +401,13 @@ impl Lstep {
         runs: &mut Vec<Run>,
         asked: &Asked,
     ) -> Losses {
-        let events = asked.sources.len();
         let encoded = self.encoder().encode(tape, past, gathered, state, runs);
+        self.losses_of(tape, gathered, asked, encoded)
+    }
+
+    /// The same for seeds that are encoded already.
+    fn losses_of(&self, tape: &mut Tape<'_>, gathered: &Gathered, asked: &Asked, encoded: encode::Encoded) -> Losses {
+        let events = asked.sources.len();
         let mut pairs = Pairs::default();
         for candidates in [&asked.destinations, &asked.negatives] {
             asked.sources.iter().zip(candidates).for_each(|(&source, &candidate)| pairs.push(source, candidate));

@@ -64,6 +64,7 @@ impl Oracle {
             start: Start::Zeros,
             scope: Scope::All,
             variant: Variant::Full,
+            ..LstepConfig::default()
         };
         let rows = numbers["events"].as_array().expect("events");
         let column = |key: &str| rows.iter().map(|row| NodeId(integer(&row[key]) as u32)).collect();

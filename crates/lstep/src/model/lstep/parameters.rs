@@ -1,6 +1,7 @@
 //! L-STEP's weights by name. A linear layer is y = W x + b with W [out, in].
 
-use super::config::LstepConfig;
+use super::attention::Attention;
+use super::config::{Aggregation, LstepConfig};
 use lstep_tensor::{Init, ParameterId, Parameters};
 
 /// A linear layer's weight and bias.
@@ -8,6 +9,23 @@ use lstep_tensor::{Init, ParameterId, Parameters};
 pub struct Layer {
     pub weight: ParameterId,
     pub bias: ParameterId,
+}
+
+/// Adds a linear layer that starts as PyTorch's do.
+pub fn linear(parameters: &mut Parameters, name: &str, outputs: usize, inputs: usize) -> Layer {
+    Layer {
+        weight: parameters.add(&format!("{name}.weight"), outputs, inputs, Init::Linear { inputs }),
+        bias: parameters.add(&format!("{name}.bias"), 1, outputs, Init::Linear { inputs }),
+    }
+}
+
+/// What makes one vector, [d_P], of the recent events around a node.
+#[derive(Debug, Clone, Copy)]
+pub enum PositionIn {
+    /// W_P^(1), after a sum.
+    Mlp(Layer),
+    /// Attention in its place.
+    Attention(Attention),
 }
 
 /// The places of all weights.
@@ -25,8 +43,8 @@ pub struct Weights {
     pub link_out: Layer,
     /// W_N||E.
     pub node_link: Layer,
-    /// W_P^(1).
-    pub position_in: Layer,
+    /// W_P^(1), or attention.
+    pub position_in: PositionIn,
     /// W_P^(2).
     pub position_out: Layer,
     /// W_P^(self).
@@ -44,14 +62,15 @@ impl Weights {
     pub fn add(parameters: &mut Parameters, config: &LstepConfig) -> Weights {
         let (d_t, d_n, d_e, d_p) = (config.time_width, config.node_width, config.edge_width, config.position_width);
         let (l, k) = (config.snapshots, config.recent);
-        let mut layer = |name: &str, outputs: usize, inputs: usize| Layer {
-            weight: parameters.add(&format!("{name}.weight"), outputs, inputs, Init::Linear { inputs }),
-            bias: parameters.add(&format!("{name}.bias"), 1, outputs, Init::Linear { inputs }),
-        };
+        let mut layer = |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
         let link_in = layer("link.in", d_t + d_e, d_t + d_e);
         let link_out = layer("link.out", d_t + d_e, d_t + d_e);
         let node_link = layer("node_link", d_n, d_n + d_t + d_e);
-        let position_in = layer("position.in", d_p, d_t + d_p);
+        let position_in = match config.aggregation {
+            Aggregation::Mlp => PositionIn::Mlp(layer("position.in", d_p, d_t + d_p)),
+            Aggregation::Attention => PositionIn::Attention(Attention::add(parameters, config)),
+        };
+        let mut layer = |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
         let position_out = layer("position.out", d_p, d_p);
         let position_self = layer("position.self", d_p, d_p);
         let merge = layer("merge", d_n, d_n + d_p);
