@@ -73,6 +73,8 @@ pub struct LstepConfig {
     pub alpha_neg: f64,
     /// Weight of the positional loss, in [0, 1].
     pub alpha_pe: f64,
+    /// Deviation of the normal numbers that the filter's weights start with, at least 0. The paper does not say.
+    pub filter_deviation: f64,
     /// Where positions start.
     pub start: Start,
     /// Whose position is updated after a step.
@@ -99,6 +101,7 @@ impl Default for LstepConfig {
             beta: 10.0,
             alpha_neg: 0.3,
             alpha_pe: 0.5,
+            filter_deviation: 0.3,
             start: Start::Laplacian,
             scope: Scope::Touched,
             variant: Variant::Full,
@@ -127,6 +130,9 @@ impl LstepConfig {
             if !(0.0..=1.0).contains(&value) {
                 return Err(Error::setting(setting, value, "it has to be between 0 and 1"));
             }
+        }
+        if !(self.filter_deviation.is_finite() && self.filter_deviation >= 0.0) {
+            return Err(Error::setting("filter_deviation", self.filter_deviation, "it has to be zero or more"));
         }
         if !(self.gap.is_finite() && self.gap >= 0.0) {
             return Err(Error::setting("gap", self.gap, "it is a length of time: zero or more"));

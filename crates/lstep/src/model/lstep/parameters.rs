@@ -76,12 +76,8 @@ impl Weights {
         let merge = layer("merge", d_n, d_n + d_p);
         let predict_in = layer("predict.in", d_n, 2 * d_n);
         let predict_out = layer("predict.out", 1, d_n);
-        // The paper does not say how the filter starts. Of deviations 0.02, 0.1, 0.3, 0.6, and of a start at one, this gave the
-        // best validation AP on uci and enron after 8 epochs; from one, positions grow from step to step.
-        let filter = [
-            parameters.add("filter.re", d_p, l, Init::Normal { mean: 0.0, deviation: 0.3 }),
-            parameters.add("filter.im", d_p, l, Init::Normal { mean: 0.0, deviation: 0.3 }),
-        ];
+        let init = Init::Normal { mean: 0.0, deviation: config.filter_deviation as f32 };
+        let filter = [parameters.add("filter.re", d_p, l, init), parameters.add("filter.im", d_p, l, init)];
         let position_sum = parameters.add("position.sum", 1, l, Init::Linear { inputs: l });
         let link_sum = parameters.add("link.sum", 1, k, Init::Linear { inputs: k });
         Weights {
