@@ -81,6 +81,11 @@ impl Grads<'_> {
         !node.stopped && self.nodes[node.base as usize].tracked
     }
 
+    /// Whether x is a parameter or a view of one.
+    pub fn is_parameter(&self, x: Var) -> bool {
+        self.nodes[x.index()].place == Place::Parameter
+    }
+
     /// Whether any gradient has reached the matrix that `out` lies in.
     pub fn reached(&self, out: Var) -> bool {
         self.touched[self.nodes[out.index()].base as usize]
@@ -129,6 +134,17 @@ impl Grads<'_> {
     pub fn several<const N: usize>(&mut self, out: Var, targets: [Var; N]) -> (Matrix<'_>, [MatrixMut<'_>; N]) {
         let (gradient, targets, _) = self.many(out, targets, false);
         (gradient, targets)
+    }
+
+    /// As [`Self::several`]; if the flag is true the last target holds nothing yet and must be overwritten. The others must be
+    /// parameters.
+    pub fn several_or_fresh<const N: usize>(
+        &mut self,
+        out: Var,
+        targets: [Var; N],
+    ) -> (Matrix<'_>, [MatrixMut<'_>; N], bool) {
+        debug_assert!(targets[..N - 1].iter().all(|&x| self.is_parameter(x)));
+        self.many(out, targets, true)
     }
 
     fn many<const N: usize>(

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::init::Init;
 use crate::kernel::vector;
 use crate::matrix::Matrix;
+use crate::parallel;
 use crate::slab::Slab;
 
 /// The place of a parameter in its [`Parameters`].
@@ -182,6 +183,9 @@ pub struct Gradients {
     len: usize,
 }
 
+/// Numbers that one task sets to zero.
+const ZERO_CHUNK: usize = 1 << 15;
+
 /// Numbers whose squares are summed by one task of a norm.
 pub(crate) const NORM_CHUNK: usize = 4096;
 
@@ -195,7 +199,8 @@ impl Gradients {
 
     /// Sets all gradients to 0.
     pub fn zero(&mut self) {
-        self.flat_mut().fill(0.0);
+        let work = self.len;
+        parallel::chunks(self.flat_mut(), ZERO_CHUNK, work, |_, part| part.fill(0.0));
     }
 
     /// The gradient of one parameter.

@@ -5,6 +5,7 @@ use crate::backward::Backward;
 use crate::kernel::activation::Activation;
 use crate::kernel::gemm::{Factor, Into, multiply};
 use crate::kernel::vector;
+use crate::matrix::{Matrix, MatrixMut};
 use crate::tape::{Tape, Var};
 
 #[derive(Clone, Copy)]
@@ -82,15 +83,27 @@ impl Linear {
             let (dz, mut db) = grads.pair(self.out, bias);
             add_column_sums(dz, db.row(0), backward.scratch);
         }
-        if grads.wants(self.weight) {
-            let (dz, dw) = grads.pair(self.out, self.weight);
+        let of_weight = |dz: Matrix<'_>, dw: MatrixMut<'_>| {
             let (a, b) = (Factor::transposed(dz), Factor::of(read.matrix(self.x)));
             multiply(a, b, dz.rows, dw, Into::Add, None);
-        }
-        if grads.wants(self.x) {
-            let (dz, dx, fresh) = grads.pair_or_fresh(self.out, self.x);
+        };
+        let of_x = |dz: Matrix<'_>, dx: MatrixMut<'_>, fresh: bool| {
             let into = if fresh { Into::Overwrite } else { Into::Add };
             multiply(Factor::of(dz), Factor::of(read.matrix(self.weight)), dz.cols, dx, into, None);
+        };
+        let (weight, x) = (grads.wants(self.weight), grads.wants(self.x));
+        if weight && x && grads.is_parameter(self.weight) && !grads.is_parameter(self.x) {
+            let (dz, [dw, dx], fresh) = grads.several_or_fresh(self.out, [self.weight, self.x]);
+            rayon::join(|| of_weight(dz, dw), || of_x(dz, dx, fresh));
+            return;
+        }
+        if weight {
+            let (dz, dw) = grads.pair(self.out, self.weight);
+            of_weight(dz, dw);
+        }
+        if x {
+            let (dz, dx, fresh) = grads.pair_or_fresh(self.out, self.x);
+            of_x(dz, dx, fresh);
         }
     }
 }

@@ -139,19 +139,21 @@ impl<M: Learner + 'static> Session for Taught<M> {
 
 impl<M: Learner + 'static> Pupil for Taught<M> {
     fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>> {
-        self.gradients.zero();
-        let Joined { model, state } = &mut self.joined;
-        let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
-        let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
-        if loss.is_some() {
-            if let Some(largest) = self.clip {
-                self.gradients.clip_norm(largest);
+        lstep_tensor::awake(|| {
+            self.gradients.zero();
+            let Joined { model, state } = &mut self.joined;
+            let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
+            let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
+            if loss.is_some() {
+                if let Some(largest) = self.clip {
+                    self.gradients.clip_norm(largest);
+                }
+                // A fork that still evaluates keeps the weights it was given.
+                let model = Arc::make_mut(&mut self.joined.model);
+                self.adam.step(model.parameters_mut(), &self.gradients);
             }
-            // A fork that still evaluates keeps the weights it was given.
-            let model = Arc::make_mut(&mut self.joined.model);
-            self.adam.step(model.parameters_mut(), &self.gradients);
-        }
-        Ok(loss)
+            Ok(loss)
+        })
     }
 
     fn restart(&mut self) {

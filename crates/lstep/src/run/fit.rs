@@ -233,7 +233,7 @@ impl Fit {
     }
 
     /// Trains until it is finished or `watch` says to stop; either way everything is saved. Tells whether it is finished.
-    pub fn run(&mut self, watch: &mut dyn FnMut(Moment<'_>) -> bool) -> Result<bool> {
+    pub fn run(&mut self, watch: &mut (dyn FnMut(Moment<'_>) -> bool + Send)) -> Result<bool> {
         while !self.is_finished() {
             let started = Instant::now();
             let of = self.course.events() as u64;

@@ -153,26 +153,28 @@ impl Course {
         &self,
         pupil: &mut dyn Pupil,
         progress: &mut Progress,
-        watch: &mut dyn FnMut(&Progress, u64) -> bool,
+        watch: &mut (dyn FnMut(&Progress, u64) -> bool + Send),
     ) -> Result<bool> {
         if progress.step == 0 {
             pupil.restart();
         }
-        while (progress.step as usize) < self.steps.len() {
-            if let Some(loss) = self.teach(pupil, progress.epoch, progress.step as usize)? {
-                if !loss.is_finite() {
-                    return Err(Error::setting("the loss", loss, "lower train.learning_rate or set train.clip"));
+        lstep_tensor::awake(|| {
+            while (progress.step as usize) < self.steps.len() {
+                if let Some(loss) = self.teach(pupil, progress.epoch, progress.step as usize)? {
+                    if !loss.is_finite() {
+                        return Err(Error::setting("the loss", loss, "lower train.learning_rate or set train.clip"));
+                    }
+                    progress.loss_sum += loss;
+                    progress.lessons += 1;
                 }
-                progress.loss_sum += loss;
-                progress.lessons += 1;
+                let done = u64::from(self.steps[progress.step as usize].end);
+                progress.step += 1;
+                if !watch(progress, done) && (progress.step as usize) < self.steps.len() {
+                    return Ok(false);
+                }
             }
-            let done = u64::from(self.steps[progress.step as usize].end);
-            progress.step += 1;
-            if !watch(progress, done) && (progress.step as usize) < self.steps.len() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 }
 

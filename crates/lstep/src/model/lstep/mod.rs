@@ -212,13 +212,13 @@ impl Lstep {
         let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
         self.with_room(|room| {
             for some in nodes.chunks(AT_ONCE) {
-                vectors.extend(self.updated(room, known, state, now, some));
+                self.updated(room, known, state, now, some, &mut vectors);
             }
         });
         Some(Snapshot { nodes, vectors })
     }
 
-    /// Eq. pe_updated for some nodes at the time of the step's last event: [nodes, d_P].
+    /// Eq. pe_updated for some nodes at the time of the step's last event, appended to `vectors`.
     fn updated(
         &self,
         room: &mut Room,
@@ -226,7 +226,8 @@ impl Lstep {
         state: &LstepState,
         now: Event,
         nodes: &[NodeId],
-    ) -> Vec<f32> {
+        vectors: &mut Vec<f32>,
+    ) {
         let Room { workspace, gathered, runs } = room;
         gathered.clear();
         for &node in nodes {
@@ -238,8 +239,7 @@ impl Lstep {
         let mut tape = workspace.infer(&self.parameters);
         let approximate = self.encoder().approximate(&mut tape, gathered, state, runs);
         let updated = self.encoder().updated(&mut tape, gathered, approximate);
-        let values = tape.value(updated);
-        (0..nodes.len()).flat_map(|row| values.row(row).iter().copied()).collect()
+        tape.value(updated).iter_rows().for_each(|vector| vectors.extend_from_slice(vector));
     }
 }
 

@@ -5,7 +5,7 @@
 //! stream; only the fall-back, when there is less history than events, needs all pairs of the pool in memory.
 
 use super::mersenne::RandomState;
-use super::pyset::PySet;
+use super::pyset::{Key, PySet};
 use super::split::{Columns, Split, empty};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -159,13 +159,14 @@ impl<'a> Sampler<'a> {
             Some(grid) => grid,
             None => Grid::new(&self.pool)?,
         };
-        let others = grid.without(&batch.iter().map(|&row| pair(self.columns, row)).collect());
-        self.grid = Some(grid);
-        if others.is_empty() {
+        let others = grid.without(&batch.iter().map(|&row| pair(self.columns, row)).collect(), &self.pool);
+        if others.len() == 0 {
             return Err(empty("negative", "the batch holds every possible pair", "use smaller batches"));
         }
         let places = self.state.choice(others.len(), size, others.len() < size);
-        Ok(places.into_iter().map(|place| others[place]).collect())
+        let pairs = places.into_iter().map(|place| others.at(place)).collect();
+        self.grid = Some(grid);
+        Ok(pairs)
     }
 }
 
@@ -204,17 +205,16 @@ impl Pool {
     }
 }
 
-/// All pairs of a pool's sources and destinations.
+/// All pairs of a pool's sources and destinations, in the order from which differences are listed: that of a copy of their set.
 #[derive(Clone)]
-struct Grid {
-    /// In the order of the set of all pairs.
-    pairs: Vec<Pair>,
-    /// In the order of that set's copy, from which most differences are made.
-    copied: Vec<Pair>,
+enum Grid {
+    /// Ids below 65,535.
+    Narrow(Vec<(u16, u16)>),
+    Wide(Vec<Pair>),
 }
 
 impl Grid {
-    /// Most pairs this holds, about 6 GiB while it is made. The largest of DyGLib's own graphs, Flights, has 1.7e8.
+    /// Most pairs this holds, about 5 GiB while it is made. The largest of DyGLib's own graphs, Flights, has 1.7e8.
     const MOST: usize = 1 << 28;
 
     fn new(pool: &Pool) -> Result<Grid> {
@@ -223,18 +223,79 @@ impl Grid {
             let remedy = format!("this protocol needs all of them in memory, at most {}", Grid::MOST);
             return Err(Error::setting("number of possible pairs", count, remedy));
         }
-        let all = pool.sources.iter().flat_map(|&source| pool.destinations.iter().map(move |&other| (source, other)));
-        let set: PySet<Pair> = all.collect();
-        Ok(Grid { copied: set.copy().iter().collect(), pairs: set.iter().collect() })
+        let narrow = |&id: &u32| u16::try_from(id).ok().filter(|&id| id != u16::MAX);
+        let sides = [&pool.sources, &pool.destinations].map(|ids| ids.iter().map(narrow).collect::<Option<Vec<u16>>>());
+        Ok(match sides {
+            [Some(sources), Some(destinations)] => Grid::Narrow(copied_order(&sources, &destinations)),
+            _ => Grid::Wide(copied_order(&pool.sources, &pool.destinations)),
+        })
     }
 
-    /// `list(all pairs - batch)`: [`PySet::difference`] with the copy made once.
-    fn without(&self, batch: &PySet<Pair>) -> Vec<Pair> {
-        if self.pairs.len() >> 2 > batch.len() {
-            return self.copied.iter().copied().filter(|&pair| !batch.contains(pair)).collect();
+    fn len(&self) -> usize {
+        match self {
+            Grid::Narrow(pairs) => pairs.len(),
+            Grid::Wide(pairs) => pairs.len(),
         }
-        self.pairs.iter().copied().filter(|&pair| !batch.contains(pair)).collect::<PySet<Pair>>().iter().collect()
     }
+
+    fn at(&self, place: usize) -> Pair {
+        match self {
+            Grid::Narrow(pairs) => (u32::from(pairs[place].0), u32::from(pairs[place].1)),
+            Grid::Wide(pairs) => pairs[place],
+        }
+    }
+
+    /// `list(all pairs - batch)` of a batch of these pairs, see [`PySet::difference`].
+    fn without(&self, batch: &PySet<Pair>, pool: &Pool) -> Others<'_> {
+        if self.len() >> 2 > batch.len() {
+            let gaps = (0..self.len()).filter(|&place| batch.contains(self.at(place)));
+            let gaps = gaps.enumerate().map(|(number, gap)| (gap, number)).collect();
+            return Others::Gaps { grid: self, gaps };
+        }
+        // A grid that small is made again, in the order of the set itself.
+        let all = all_pairs(&pool.sources, &pool.destinations).collect::<PySet<Pair>>();
+        Others::List(all.difference(batch).iter().collect())
+    }
+}
+
+/// What is left of a grid.
+enum Others<'a> {
+    /// The grid without some places, ascending and numbered.
+    Gaps {
+        grid: &'a Grid,
+        gaps: Vec<(usize, usize)>,
+    },
+    List(Vec<Pair>),
+}
+
+impl Others<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Others::Gaps { grid, gaps } => grid.len() - gaps.len(),
+            Others::List(pairs) => pairs.len(),
+        }
+    }
+
+    fn at(&self, place: usize) -> Pair {
+        match self {
+            Others::Gaps { grid, gaps } => {
+                // Before each gap lie as many places as it has, less the gaps before it.
+                grid.at(place + gaps.partition_point(|&(gap, number)| gap - number <= place))
+            }
+            Others::List(pairs) => pairs[place],
+        }
+    }
+}
+
+fn all_pairs<I: Copy>(sources: &[I], destinations: &[I]) -> impl Iterator<Item = (I, I)> {
+    sources.iter().flat_map(|&source| destinations.iter().map(move |&other| (source, other)))
+}
+
+fn copied_order<I: Copy>(sources: &[I], destinations: &[I]) -> Vec<(I, I)>
+where
+    (I, I): Key,
+{
+    all_pairs(sources, destinations).collect::<PySet<(I, I)>>().into_copy().iter().collect()
 }
 
 fn pair(columns: Columns<'_>, row: usize) -> Pair {
@@ -281,7 +342,11 @@ mod tests {
             for size in [1, 20, 200] {
                 let batch: PySet<Pair> = pool.pairs[..size].iter().copied().collect();
                 let plain: Vec<Pair> = all.difference(&batch).iter().collect();
-                assert_eq!(Grid::new(&pool).expect("small").without(&batch), plain);
+                let wide = Grid::Wide(copied_order(&pool.sources, &pool.destinations));
+                for grid in [Grid::new(&pool).expect("small"), wide] {
+                    let others = grid.without(&batch, &pool);
+                    assert_eq!((0..others.len()).map(|place| others.at(place)).collect::<Vec<_>>(), plain);
+                }
             }
         }
     }

@@ -48,6 +48,18 @@ impl Key for (u32, u32) {
     }
 }
 
+/// The same pair where both ids are small: a table of all pairs of a graph takes half the memory. `u16::MAX` as source marks slots
+/// and cannot be an id.
+impl Key for (u16, u16) {
+    const EMPTY: (u16, u16) = (u16::MAX, 0);
+    const REMOVED: (u16, u16) = (u16::MAX, 1);
+
+    #[inline]
+    fn hash(self) -> u64 {
+        (u32::from(self.0), u32::from(self.1)).hash()
+    }
+}
+
 /// Slots looked at in a row before the next jump, after the first.
 const RUN: usize = 9;
 
@@ -58,6 +70,15 @@ pub struct PySet<K> {
     /// Slots that are not empty: keys and removed keys.
     fill: usize,
     used: usize,
+}
+
+/// The smallest table with more than `least` slots.
+fn table_size(least: usize) -> usize {
+    let mut size = 8;
+    while size <= least {
+        size <<= 1;
+    }
+    size
 }
 
 impl<K: Key> Default for PySet<K> {
@@ -123,6 +144,13 @@ impl<K: Key> PySet<K> {
         copy
     }
 
+    /// `set(self)` of a set that is not needed any more: the same table if the copy's would be equal.
+    pub fn into_copy(self) -> PySet<K> {
+        let empty: PySet<K> = PySet::new();
+        let slots = if empty.crowded(self.used) { table_size(self.used * 2) } else { empty.slots.len() };
+        if slots == self.slots.len() && self.fill == self.used { self } else { self.copy() }
+    }
+
     /// `self | other`. Python notices when both are the same object, and does not make room for its keys twice.
     pub fn union(&self, other: &PySet<K>) -> PySet<K> {
         let mut union = self.copy();
@@ -186,11 +214,7 @@ impl<K: Key> PySet<K> {
 
     /// Makes the smallest table with more than `least` slots, and puts the keys in again in the old slot order.
     fn resize(&mut self, least: usize) {
-        let mut size = 8;
-        while size <= least {
-            size <<= 1;
-        }
-        let old = std::mem::replace(&mut self.slots, vec![K::EMPTY; size]);
+        let old = std::mem::replace(&mut self.slots, vec![K::EMPTY; table_size(least)]);
         for key in old {
             if key != K::EMPTY && key != K::REMOVED {
                 let slot = self.find(key);
