@@ -7,18 +7,25 @@
 
 mod config;
 mod edgebank;
+mod encoder;
+mod graphmixer;
 mod heuristic;
 pub mod laws;
 mod learn;
 mod lstep;
+mod meetings;
 mod pair;
 mod popularity;
+mod setting;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
 pub use edgebank::{EdgeBank, Memory};
+pub use encoder::{Encoder, Learned};
+pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
 pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
 pub use lstep::{Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
+pub use meetings::Sampling;
 pub use popularity::PopTrack;
 
 use crate::error::Result;

@@ -8,15 +8,17 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod job;
+mod preset;
 mod report;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
-pub use config::{DataConfig, RunConfig, preset_names};
+pub use config::{DataConfig, RunConfig};
 pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
 pub use fit::{Fit, Moment, RunFolder, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
+pub use preset::preset_names;
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
 
