@@ -3,7 +3,9 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
-use lstep::model::{Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Sampling, Scope, Start, Variant, open};
+use lstep::model::{
+    Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Sampling, Scope, Start, TgnConfig, Variant, open,
+};
 use lstep::protocol::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +74,7 @@ fn small_systems() -> Vec<ModelConfig> {
     vec![
         ModelConfig::GraphMixer(mixer.clone()),
         ModelConfig::GraphMixer(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
+        ModelConfig::Tgn(TgnConfig { time_width: 4, node_width: 6, edge_width: 2, recent: 3, ..TgnConfig::default() }),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
-use lstep::model::{Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig};
+use lstep::model::{Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Tgn};
 use lstep::protocol::Queries;
 use lstep_tensor::{Draw, Gradients, Workspace};
 use serde::Deserialize;
@@ -97,5 +97,13 @@ fn graphmixer_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("graphmixer"), read!("graphmixer_featureless")] {
         let ModelConfig::GraphMixer(config) = &fixture.config else { panic!("another system") };
         compare(Learned::new(GraphMixer::new(config.clone(), 0).expect("right settings")), &fixture);
+    }
+}
+
+#[test]
+fn tgn_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("tgn"), read!("tgn_featureless")] {
+        let ModelConfig::Tgn(config) = &fixture.config else { panic!("another system") };
+        compare(Learned::new(Tgn::new(config.clone(), 0).expect("right settings")), &fixture);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     EdgeBank, Facts, GraphMixer, GraphMixerConfig, Heuristic, Learned, Lstep, LstepConfig, Memory, Optimiser, PopTrack,
-    Pupil, Session, Signal, Variant, open, teach,
+    Pupil, Session, Signal, Tgn, TgnConfig, Variant, open, teach,
 };
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
@@ -33,6 +33,8 @@ pub enum ModelConfig {
     Lstep(LstepConfig),
     /// An MLP-Mixer over recent events.
     GraphMixer(GraphMixerConfig),
+    /// Memories and attention.
+    Tgn(TgnConfig),
 }
 
 const SIGNALS: [(&str, Signal); 4] = [
@@ -64,13 +66,14 @@ impl ModelConfig {
     }
 
     /// The names of the models that can be trained.
-    pub const LEARNED: [&'static str; 2] = ["lstep", "graphmixer"];
+    pub const LEARNED: [&'static str; 3] = ["lstep", "graphmixer", "tgn"];
 
     /// A model that can be trained, by name, with default settings.
     pub fn learned(name: &str) -> Result<ModelConfig> {
         match name {
             "lstep" => Ok(ModelConfig::Lstep(LstepConfig::default())),
             "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
+            "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
             _ => Err(Error::setting("model", name, format!("choose one of {}", ModelConfig::LEARNED.join(", ")))),
         }
     }
@@ -83,6 +86,7 @@ impl ModelConfig {
             ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
             ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
             ModelConfig::GraphMixer(config) => open(Learned::new(GraphMixer::new(config.clone(), 0)?), facts),
+            ModelConfig::Tgn(config) => open(Learned::new(Tgn::new(config.clone(), 0)?), facts),
         })
     }
 
@@ -93,6 +97,7 @@ impl ModelConfig {
             ModelConfig::GraphMixer(config) => {
                 Ok(teach(Learned::new(GraphMixer::new(config.clone(), seed)?), facts, optimiser))
             }
+            ModelConfig::Tgn(config) => Ok(teach(Learned::new(Tgn::new(config.clone(), seed)?), facts, optimiser)),
             counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
         }
     }
@@ -109,6 +114,7 @@ impl fmt::Display for ModelConfig {
                 Variant::NoPosition => f.write_str("lstep (no position)"),
             },
             ModelConfig::GraphMixer(_) => f.write_str("graphmixer"),
+            ModelConfig::Tgn(_) => f.write_str("tgn"),
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);

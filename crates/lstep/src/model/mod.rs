@@ -17,6 +17,7 @@ mod meetings;
 mod pair;
 mod popularity;
 mod setting;
+mod tgn;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
 pub use edgebank::{EdgeBank, Memory};
@@ -27,6 +28,7 @@ pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
 pub use lstep::{Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
 pub use meetings::Sampling;
 pub use popularity::PopTrack;
+pub use tgn::{Memories, Tgn, TgnConfig};
 
 use crate::error::Result;
 use crate::event::{Event, Time};

@@ -3,7 +3,7 @@
 use super::config::{DataConfig, RunConfig};
 use super::train::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{GraphMixerConfig, LstepConfig, ModelConfig, Sampling};
+use crate::model::{GraphMixerConfig, LstepConfig, ModelConfig, Sampling, TgnConfig};
 use crate::protocol::dyglib::DyglibProtocol;
 use crate::protocol::tgb::TgbProtocol;
 use crate::protocol::{Protocol, StepRule, StreamProtocol};
@@ -14,6 +14,7 @@ struct Preset {
     name: &'static str,
     lstep: LstepPreset,
     graphmixer: GraphMixerPreset,
+    tgn: TgnPreset,
 }
 
 /// The paper's table "Configurations": L, t_gap, K, batch size, d_P.
@@ -32,12 +33,22 @@ struct GraphMixerPreset {
     sampling: Sampling,
 }
 
+/// DyGLib's best configurations: dropout, which neighbours.
+struct TgnPreset {
+    dropout: f64,
+    sampling: Sampling,
+}
+
 const fn lstep(snapshots: usize, gap: f64, recent: usize, step: u32) -> LstepPreset {
     LstepPreset { snapshots, gap, recent, step, position_width: 172 }
 }
 
 const fn mixer(recent: usize, dropout: f64, sampling: Sampling) -> GraphMixerPreset {
     GraphMixerPreset { recent, dropout, sampling }
+}
+
+const fn tgn(dropout: f64, sampling: Sampling) -> TgnPreset {
+    TgnPreset { dropout, sampling }
 }
 
 /// Events of a step in DyGLib's experiments, for all its systems and datasets.
@@ -48,27 +59,32 @@ const DYGLIB_STEP: u32 = 200;
 const PRESETS: [Preset; 16] = {
     use Sampling::{Recent, Uniform};
     [
-        preset("wikipedia", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent)),
-        preset("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent)),
-        preset("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent)),
-        preset("lastfm", lstep(100, 1000.0, 30, 128), mixer(10, 0.0, Recent)),
-        preset("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent)),
-        preset("socialevo", LstepPreset { position_width: 72, ..lstep(100, 1000.0, 20, 128) }, mixer(20, 0.3, Recent)),
-        preset("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent)),
-        preset("flights", lstep(100, 1000.0, 30, 128), mixer(20, 0.2, Recent)),
-        preset("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform)),
-        preset("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent)),
-        preset("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform)),
-        preset("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform)),
-        preset("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent)),
-        preset("tgbl-wiki", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent)),
-        preset("tgbl-review", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent)),
-        preset("tgbl-coin", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent)),
+        preset("wikipedia", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent)),
+        preset("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent), tgn(0.1, Recent)),
+        preset("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent), tgn(0.2, Recent)),
+        preset("lastfm", lstep(100, 1000.0, 30, 128), mixer(10, 0.0, Recent), tgn(0.3, Recent)),
+        preset("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent), tgn(0.0, Recent)),
+        preset(
+            "socialevo",
+            LstepPreset { position_width: 72, ..lstep(100, 1000.0, 20, 128) },
+            mixer(20, 0.3, Recent),
+            tgn(0.0, Recent),
+        ),
+        preset("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent), tgn(0.1, Recent)),
+        preset("flights", lstep(100, 1000.0, 30, 128), mixer(20, 0.2, Recent), tgn(0.1, Recent)),
+        preset("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform), tgn(0.3, Uniform)),
+        preset("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent), tgn(0.1, Recent)),
+        preset("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform), tgn(0.2, Recent)),
+        preset("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform), tgn(0.1, Uniform)),
+        preset("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
+        preset("tgbl-wiki", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent)),
+        preset("tgbl-review", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
+        preset("tgbl-coin", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
     ]
 };
 
-const fn preset(name: &'static str, lstep: LstepPreset, graphmixer: GraphMixerPreset) -> Preset {
-    Preset { name, lstep, graphmixer }
+const fn preset(name: &'static str, lstep: LstepPreset, graphmixer: GraphMixerPreset, tgn: TgnPreset) -> Preset {
+    Preset { name, lstep, graphmixer, tgn }
 }
 
 impl Preset {
@@ -90,6 +106,10 @@ impl Preset {
             ModelConfig::GraphMixer(GraphMixerConfig { recent, dropout, sampling, .. }) => {
                 (*recent, *dropout) = (self.graphmixer.recent, self.graphmixer.dropout);
                 *sampling = self.graphmixer.sampling;
+                DYGLIB_STEP
+            }
+            ModelConfig::Tgn(TgnConfig { dropout, sampling, .. }) => {
+                (*dropout, *sampling) = (self.tgn.dropout, self.tgn.sampling);
                 DYGLIB_STEP
             }
             ModelConfig::EdgeBank { .. } | ModelConfig::PopTrack { .. } | ModelConfig::Heuristic { .. } => DYGLIB_STEP,
