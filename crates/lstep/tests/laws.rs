@@ -4,7 +4,8 @@ use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
 use lstep::model::{
-    Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Sampling, Scope, Start, TgnConfig, Variant, open,
+    DyGFormerConfig, Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding, Sampling, Scope, Start,
+    TgnConfig, Variant, open,
 };
 use lstep::protocol::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
@@ -71,7 +72,18 @@ fn small_systems() -> Vec<ModelConfig> {
         window: 5,
         ..GraphMixerConfig::default()
     };
+    let former = DyGFormerConfig {
+        time_width: 4,
+        node_width: 6,
+        edge_width: 2,
+        channel_width: 3,
+        longest: 6,
+        patch: 2,
+        ..DyGFormerConfig::default()
+    };
     vec![
+        ModelConfig::DyGFormer(former.clone()),
+        ModelConfig::DyGFormer(DyGFormerConfig { padding: Padding::None, ..former }),
         ModelConfig::GraphMixer(mixer.clone()),
         ModelConfig::GraphMixer(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
         ModelConfig::Tgn(TgnConfig { time_width: 4, node_width: 6, edge_width: 2, recent: 3, ..TgnConfig::default() }),

@@ -2,7 +2,7 @@
 
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
-use lstep::model::{Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Tgn};
+use lstep::model::{DyGFormer, Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Tgn};
 use lstep::protocol::Queries;
 use lstep_tensor::{Draw, Gradients, Workspace};
 use serde::Deserialize;
@@ -105,5 +105,13 @@ fn tgn_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("tgn"), read!("tgn_featureless")] {
         let ModelConfig::Tgn(config) = &fixture.config else { panic!("another system") };
         compare(Learned::new(Tgn::new(config.clone(), 0).expect("right settings")), &fixture);
+    }
+}
+
+#[test]
+fn dygformer_is_the_plain_one_with_features_and_without_padded_and_not() {
+    for fixture in [read!("dygformer"), read!("dygformer_featureless"), read!("dygformer_unpadded")] {
+        let ModelConfig::DyGFormer(config) = &fixture.config else { panic!("another system") };
+        compare(Learned::new(DyGFormer::new(config.clone(), 0).expect("right settings")), &fixture);
     }
 }

@@ -1,8 +1,8 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
 use super::{
-    EdgeBank, Facts, GraphMixer, GraphMixerConfig, Heuristic, Learned, Lstep, LstepConfig, Memory, Optimiser, PopTrack,
-    Pupil, Session, Signal, Tgn, TgnConfig, Variant, open, teach,
+    DyGFormer, DyGFormerConfig, EdgeBank, Facts, GraphMixer, GraphMixerConfig, Heuristic, Learned, Lstep, LstepConfig,
+    Memory, Optimiser, PopTrack, Pupil, Session, Signal, Tgn, TgnConfig, Variant, open, teach,
 };
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
@@ -35,6 +35,8 @@ pub enum ModelConfig {
     GraphMixer(GraphMixerConfig),
     /// Memories and attention.
     Tgn(TgnConfig),
+    /// A transformer over two joined histories.
+    DyGFormer(DyGFormerConfig),
 }
 
 const SIGNALS: [(&str, Signal); 4] = [
@@ -66,7 +68,7 @@ impl ModelConfig {
     }
 
     /// The names of the models that can be trained.
-    pub const LEARNED: [&'static str; 3] = ["lstep", "graphmixer", "tgn"];
+    pub const LEARNED: [&'static str; 4] = ["lstep", "graphmixer", "tgn", "dygformer"];
 
     /// A model that can be trained, by name, with default settings.
     pub fn learned(name: &str) -> Result<ModelConfig> {
@@ -74,6 +76,7 @@ impl ModelConfig {
             "lstep" => Ok(ModelConfig::Lstep(LstepConfig::default())),
             "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
             "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
+            "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
             _ => Err(Error::setting("model", name, format!("choose one of {}", ModelConfig::LEARNED.join(", ")))),
         }
     }
@@ -87,6 +90,7 @@ impl ModelConfig {
             ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
             ModelConfig::GraphMixer(config) => open(Learned::new(GraphMixer::new(config.clone(), 0)?), facts),
             ModelConfig::Tgn(config) => open(Learned::new(Tgn::new(config.clone(), 0)?), facts),
+            ModelConfig::DyGFormer(config) => open(Learned::new(DyGFormer::new(config.clone(), 0)?), facts),
         })
     }
 
@@ -98,6 +102,9 @@ impl ModelConfig {
                 Ok(teach(Learned::new(GraphMixer::new(config.clone(), seed)?), facts, optimiser))
             }
             ModelConfig::Tgn(config) => Ok(teach(Learned::new(Tgn::new(config.clone(), seed)?), facts, optimiser)),
+            ModelConfig::DyGFormer(config) => {
+                Ok(teach(Learned::new(DyGFormer::new(config.clone(), seed)?), facts, optimiser))
+            }
             counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
         }
     }
@@ -115,6 +122,7 @@ impl fmt::Display for ModelConfig {
             },
             ModelConfig::GraphMixer(_) => f.write_str("graphmixer"),
             ModelConfig::Tgn(_) => f.write_str("tgn"),
+            ModelConfig::DyGFormer(_) => f.write_str("dygformer"),
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);

@@ -26,10 +26,10 @@ pub trait Encoder: Clone + Send + Sync {
     /// Lists that are filled anew by each call; only their memory is kept.
     type Lists: Default + Send;
 
-    /// Distinct seeds of one piece of a call when scoring: enough to fill the cores, few enough to stay in cache.
+    /// Distinct seeds of one piece of a call or of a lesson: enough to fill the cores, few enough to stay in cache.
     const SEEDS_AT_ONCE: usize;
 
-    /// Pairs of one piece of a call when scoring.
+    /// Pairs of one piece of a call or of a lesson.
     const PAIRS_AT_ONCE: usize;
 
     /// The weights.
@@ -143,6 +143,27 @@ impl<E: Encoder> Learned<E> {
         result
     }
 
+    /// The share of a lesson's loss that some of its pairs have, events and negatives in turn.
+    fn piece_loss(
+        &self,
+        past: Past<'_>,
+        state: &E::State,
+        (asked, lists): (&Asked, &mut E::Lists),
+        lesson: Lesson<'_>,
+        (workspace, draw): (&mut Workspace, Draw),
+        gradients: &mut Gradients,
+    ) -> f64 {
+        let pairs = asked.sources.len();
+        let mut tape = workspace.train(self.encoder.parameters(), draw);
+        let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+        let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
+        let loss = tape.cross_entropy(logits, labels);
+        let loss = tape.scale(loss, pairs as f32 / (2 * lesson.events.len()) as f32);
+        let value = f64::from(tape.scalar(loss));
+        tape.backward(loss, gradients);
+        value
+    }
+
     fn check_features(&self, past: Past<'_>) -> Result<()> {
         let room = self.encoder.feature_widths();
         for (setting, width, most) in [
@@ -224,17 +245,22 @@ impl<E: Encoder> Learner for Learned<E> {
         }
         let loss = self.with_room(|room| {
             let Room { lists, asked, .. } = room;
-            asked.clear();
-            let events = lesson.events.len();
-            lesson.events.iter().for_each(|event| asked.pair(source(event), event.destination));
-            lesson.events.iter().zip(lesson.negatives).for_each(|(event, &other)| asked.pair(source(event), other));
-            let mut tape = workspace.train(self.encoder.parameters(), draw);
-            let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
-            let labels = tape.input(2 * events, 1, |labels| labels[..events].fill(1.0));
-            let loss = tape.cross_entropy(logits, labels);
-            let value = f64::from(tape.scalar(loss));
-            tape.backward(loss, gradients);
-            value
+            let mut rows = lesson.events.iter().zip(lesson.negatives).peekable();
+            let (mut loss, mut piece) = (0.0, 0);
+            while rows.peek().is_some() {
+                asked.clear();
+                // An event and its negative stay together, since they share the source.
+                while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+                    let Some((event, &negative)) = rows.next() else { break };
+                    let source = Seed { node: event.source, time: event.time };
+                    asked.pair(source, event.destination);
+                    asked.pair(source, negative);
+                }
+                let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
+                loss += self.piece_loss(past, state, (asked, lists), lesson, (workspace, draw), gradients);
+                piece += 1;
+            }
+            loss
         });
         Ok(Some(loss))
     }
@@ -246,8 +272,4 @@ impl<E: Encoder> Learner for Learned<E> {
     fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<E::State> {
         self.encoder.load_state(facts, checkpoint)
     }
-}
-
-fn source(event: &Event) -> Seed {
-    Seed { node: event.source, time: event.time }
 }

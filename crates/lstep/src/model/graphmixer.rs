@@ -186,7 +186,7 @@ impl GraphMixer {
 impl Encoder for GraphMixer {
     type State = ();
     type Lists = Meetings;
-    const SEEDS_AT_ONCE: usize = 128;
+    const SEEDS_AT_ONCE: usize = 48;
     const PAIRS_AT_ONCE: usize = 65_536;
 
     fn parameters(&self) -> &Parameters {

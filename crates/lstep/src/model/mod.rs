@@ -6,6 +6,7 @@
 //! Depends on `graph` and `protocol`'s queries.
 
 mod config;
+mod dygformer;
 mod edgebank;
 mod encoder;
 mod graphmixer;
@@ -20,6 +21,7 @@ mod setting;
 mod tgn;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
+pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
 pub use edgebank::{EdgeBank, Memory};
 pub use encoder::{Encoder, Learned};
 pub use graphmixer::{GraphMixer, GraphMixerConfig};

@@ -8,9 +8,11 @@ mod mixer;
 mod predictor;
 pub mod spectrum;
 mod time;
+mod transformer;
 
 pub use attention::{AttentionWidths, Neighbourhood, TemporalAttention};
 pub use linear::{Linear, Norm};
 pub use mixer::{Mixer, MixerWidths};
 pub use predictor::Predictor;
 pub use time::{TimeEncoder, frequencies};
+pub use transformer::Transformer;

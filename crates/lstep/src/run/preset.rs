@@ -3,7 +3,7 @@
 use super::config::{DataConfig, RunConfig};
 use super::train::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{GraphMixerConfig, LstepConfig, ModelConfig, Sampling, TgnConfig};
+use crate::model::{DyGFormerConfig, GraphMixerConfig, LstepConfig, ModelConfig, Sampling, TgnConfig};
 use crate::protocol::dyglib::DyglibProtocol;
 use crate::protocol::tgb::TgbProtocol;
 use crate::protocol::{Protocol, StepRule, StreamProtocol};
@@ -15,6 +15,7 @@ struct Preset {
     lstep: LstepPreset,
     graphmixer: GraphMixerPreset,
     tgn: TgnPreset,
+    dygformer: DyGFormerPreset,
 }
 
 /// The paper's table "Configurations": L, t_gap, K, batch size, d_P.
@@ -39,6 +40,13 @@ struct TgnPreset {
     sampling: Sampling,
 }
 
+/// DyGLib's best configurations: longest history, patch, dropout.
+struct DyGFormerPreset {
+    longest: usize,
+    patch: usize,
+    dropout: f64,
+}
+
 const fn lstep(snapshots: usize, gap: f64, recent: usize, step: u32) -> LstepPreset {
     LstepPreset { snapshots, gap, recent, step, position_width: 172 }
 }
@@ -51,6 +59,10 @@ const fn tgn(dropout: f64, sampling: Sampling) -> TgnPreset {
     TgnPreset { dropout, sampling }
 }
 
+const fn dygformer(longest: usize, patch: usize, dropout: f64) -> DyGFormerPreset {
+    DyGFormerPreset { longest, patch, dropout }
+}
+
 /// Events of a step in DyGLib's experiments, for all its systems and datasets.
 const DYGLIB_STEP: u32 = 200;
 
@@ -59,32 +71,75 @@ const DYGLIB_STEP: u32 = 200;
 const PRESETS: [Preset; 16] = {
     use Sampling::{Recent, Uniform};
     [
-        preset("wikipedia", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent)),
-        preset("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent), tgn(0.1, Recent)),
-        preset("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent), tgn(0.2, Recent)),
-        preset("lastfm", lstep(100, 1000.0, 30, 128), mixer(10, 0.0, Recent), tgn(0.3, Recent)),
-        preset("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent), tgn(0.0, Recent)),
+        preset(
+            "wikipedia",
+            lstep(100, 1000.0, 15, 128),
+            mixer(30, 0.5, Recent),
+            tgn(0.1, Recent),
+            dygformer(32, 1, 0.1),
+        ),
+        preset("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent), tgn(0.1, Recent), dygformer(64, 2, 0.2)),
+        preset("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent), tgn(0.2, Recent), dygformer(256, 8, 0.1)),
+        preset(
+            "lastfm",
+            lstep(100, 1000.0, 30, 128),
+            mixer(10, 0.0, Recent),
+            tgn(0.3, Recent),
+            dygformer(512, 16, 0.1),
+        ),
+        preset("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent), tgn(0.0, Recent), dygformer(256, 8, 0.0)),
         preset(
             "socialevo",
             LstepPreset { position_width: 72, ..lstep(100, 1000.0, 20, 128) },
             mixer(20, 0.3, Recent),
             tgn(0.0, Recent),
+            dygformer(32, 1, 0.1),
         ),
-        preset("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent), tgn(0.1, Recent)),
-        preset("flights", lstep(100, 1000.0, 30, 128), mixer(20, 0.2, Recent), tgn(0.1, Recent)),
-        preset("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform), tgn(0.3, Uniform)),
-        preset("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent), tgn(0.1, Recent)),
-        preset("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform), tgn(0.2, Recent)),
-        preset("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform), tgn(0.1, Uniform)),
-        preset("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
-        preset("tgbl-wiki", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent)),
-        preset("tgbl-review", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
-        preset("tgbl-coin", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent)),
+        preset("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent), tgn(0.1, Recent), dygformer(32, 1, 0.1)),
+        preset(
+            "flights",
+            lstep(100, 1000.0, 30, 128),
+            mixer(20, 0.2, Recent),
+            tgn(0.1, Recent),
+            dygformer(256, 8, 0.1),
+        ),
+        preset("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform), tgn(0.3, Uniform), dygformer(2048, 64, 0.1)),
+        preset("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent), tgn(0.1, Recent), dygformer(256, 8, 0.0)),
+        preset("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform), tgn(0.2, Recent), dygformer(256, 8, 0.0)),
+        preset("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform), tgn(0.1, Uniform), dygformer(128, 4, 0.2)),
+        preset("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent), tgn(0.1, Recent), dygformer(32, 1, 0.0)),
+        preset(
+            "tgbl-wiki",
+            lstep(100, 1000.0, 15, 128),
+            mixer(30, 0.5, Recent),
+            tgn(0.1, Recent),
+            dygformer(32, 1, 0.1),
+        ),
+        preset(
+            "tgbl-review",
+            lstep(100, 1000.0, 20, 200),
+            mixer(20, 0.1, Recent),
+            tgn(0.1, Recent),
+            dygformer(32, 1, 0.1),
+        ),
+        preset(
+            "tgbl-coin",
+            lstep(100, 1000.0, 20, 200),
+            mixer(20, 0.1, Recent),
+            tgn(0.1, Recent),
+            dygformer(32, 1, 0.1),
+        ),
     ]
 };
 
-const fn preset(name: &'static str, lstep: LstepPreset, graphmixer: GraphMixerPreset, tgn: TgnPreset) -> Preset {
-    Preset { name, lstep, graphmixer, tgn }
+const fn preset(
+    name: &'static str,
+    lstep: LstepPreset,
+    graphmixer: GraphMixerPreset,
+    tgn: TgnPreset,
+    dygformer: DyGFormerPreset,
+) -> Preset {
+    Preset { name, lstep, graphmixer, tgn, dygformer }
 }
 
 impl Preset {
@@ -110,6 +165,11 @@ impl Preset {
             }
             ModelConfig::Tgn(TgnConfig { dropout, sampling, .. }) => {
                 (*dropout, *sampling) = (self.tgn.dropout, self.tgn.sampling);
+                DYGLIB_STEP
+            }
+            ModelConfig::DyGFormer(DyGFormerConfig { longest, patch, dropout, .. }) => {
+                (*longest, *patch) = (self.dygformer.longest, self.dygformer.patch);
+                *dropout = self.dygformer.dropout;
                 DYGLIB_STEP
             }
             ModelConfig::EdgeBank { .. } | ModelConfig::PopTrack { .. } | ModelConfig::Heuristic { .. } => DYGLIB_STEP,

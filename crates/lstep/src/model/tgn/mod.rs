@@ -256,7 +256,7 @@ impl Tgn {
 impl Encoder for Tgn {
     type State = Memories;
     type Lists = Lists;
-    const SEEDS_AT_ONCE: usize = 512;
+    const SEEDS_AT_ONCE: usize = 1_024;
     const PAIRS_AT_ONCE: usize = 65_536;
 
     fn parameters(&self) -> &Parameters {
