@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::{Past, Revealed, Seed};
 use crate::nn::{Linear, Mixer, MixerWidths, Predictor, frequencies};
-use lstep_tensor::{Activation, Parameters, Segments, Tape, Var, Weighting};
+use lstep_tensor::{Activation, Parameters, Tape, Var};
 use serde::{Deserialize, Serialize};
 
 /// GraphMixer's settings. Defaults are DyGLib's for a stream of unknown kind.
@@ -123,12 +123,7 @@ impl GraphMixer {
     /// Encodings of seeds, [seeds, d_N].
     fn encode<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, asked: &Asked, meetings: &mut Meetings) -> Var {
         meetings.gather(past, &asked.seeds, self.config.recent, self.config.sampling);
-        let mut hidden = self.tokens(tape, past, meetings);
-        for mixer in &self.mixers {
-            hidden = mixer.apply(tape, hidden, self.config.recent, self.config.dropout as f32);
-        }
-        let ends = tape.indices((0..=asked.seeds.len()).map(|seed| (seed * self.config.recent) as u32));
-        let link = tape.segment_sum(hidden, Segments { rows: None, offsets: ends }, Weighting::Mean);
+        let link = self.link(tape, past, meetings);
         let channels = self.config.channels;
         let from_link = self.out.apply_to(tape, link, 0..channels);
         let width = past.node_feature_width();
@@ -140,6 +135,28 @@ impl GraphMixer {
         let weight = tape.columns(weight, channels..channels + width);
         let from_node = tape.linear(node, weight, None, Activation::Identity);
         tape.add(from_link, from_node)
+    }
+
+    /// h_E of all seeds, [seeds, channels]. Seeds without events all have the same, so one of them is mixed for all.
+    fn link<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
+        let (recent, dropout) = (self.config.recent, self.config.dropout as f32);
+        let mut hidden = self.tokens(tape, past, meetings);
+        let (last, before) = self.mixers.split_last().expect("at least one mixer");
+        for mixer in before {
+            hidden = mixer.apply(tape, hidden, recent, dropout);
+        }
+        let mixed = last.apply_to_mean(tape, hidden, recent, dropout);
+        let mut next = 0;
+        let blocks = meetings.spans().map(|span| {
+            if span.is_empty() {
+                0
+            } else {
+                next += 1;
+                next
+            }
+        });
+        let blocks = tape.indices(blocks);
+        tape.gather(mixed, blocks)
     }
 
     /// h_N of all seeds, [seeds, width of node features]. A node without a row counts as zeros.
@@ -158,7 +175,8 @@ impl GraphMixer {
         })
     }
 
-    /// H of all seeds, [seeds K, channels]. The layer is applied to events that are there, and each missing one is its bias.
+    /// H of a seed without events, then of all that have some, [blocks K, channels]. The layer is applied to events that are there,
+    /// and each missing one is its bias.
     fn tokens<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
         let (ages, frequencies) =
             (tape.times(meetings.ages.iter().copied()), tape.times(frequencies(self.config.time_width)));
@@ -174,7 +192,8 @@ impl GraphMixer {
         let missing = tape.parameter(self.token.bias);
         let both = tape.concat_rows(&[missing, known]);
         let recent = self.config.recent;
-        let rows = meetings.spans().flat_map(|span| {
+        let blocks = std::iter::once(0..0).chain(meetings.spans().filter(|span| !span.is_empty()));
+        let rows = blocks.flat_map(|span| {
             let missing = recent - span.len();
             std::iter::repeat_n(0, missing).chain(span.map(|meeting| meeting + 1))
         });

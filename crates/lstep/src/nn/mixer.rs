@@ -3,7 +3,7 @@
 //! Tolstikhin et al., "MLP-Mixer: An all-MLP Architecture for Vision", NeurIPS 2021.
 
 use super::{Linear, Norm};
-use lstep_tensor::{Activation, Parameters, Tape, Var};
+use lstep_tensor::{Activation, Parameters, Segments, Tape, Var, Weighting};
 
 /// x' = x + (tokens(norm(x^T)))^T, y = x' + channels(norm(x')).
 #[derive(Debug, Clone, Copy)]
@@ -41,14 +41,36 @@ impl Mixer {
 
     /// Mixes blocks of `tokens` rows: [blocks tokens, channels] to the same shape.
     pub fn apply(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
+        let x = self.mix_tokens(tape, x, tokens, dropout);
+        let normal = self.channel_norm.apply(tape, x);
+        let mixed = self.channels.apply(tape, normal, dropout);
+        tape.add(mixed, x)
+    }
+
+    /// The means of the mixed blocks, [blocks tokens, channels] to [blocks, channels]. Unless dropout stands behind it, the outer
+    /// layer of the net over channels is applied to the mean and not to every token.
+    pub fn apply_to_mean(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
+        let ends = tape.indices((0..=tape.shape(x).0 / tokens).map(|block| (block * tokens) as u32));
+        let blocks = Segments { rows: None, offsets: ends };
+        if tape.is_training() && dropout > 0.0 {
+            let mixed = self.apply(tape, x, tokens, dropout);
+            return tape.segment_sum(mixed, blocks, Weighting::Mean);
+        }
+        let x = self.mix_tokens(tape, x, tokens, dropout);
+        let normal = self.channel_norm.apply(tape, x);
+        let inner = self.channels.inner.apply(tape, normal, Activation::Gelu);
+        let inner = tape.segment_sum(inner, blocks, Weighting::Mean);
+        let mixed = self.channels.outer.apply(tape, inner, Activation::Identity);
+        let x = tape.segment_sum(x, blocks, Weighting::Mean);
+        tape.add(mixed, x)
+    }
+
+    fn mix_tokens(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
         let channels = tape.shape(x).1;
         let turned = tape.transpose_blocks(x, tokens);
         let normal = self.token_norm.apply(tape, turned);
         let mixed = self.tokens.apply(tape, normal, dropout);
         let mixed = tape.transpose_blocks(mixed, channels);
-        let x = tape.add(mixed, x);
-        let normal = self.channel_norm.apply(tape, x);
-        let mixed = self.channels.apply(tape, normal, dropout);
         tape.add(mixed, x)
     }
 }
