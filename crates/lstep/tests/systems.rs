@@ -8,11 +8,14 @@ use lstep_tensor::{Draw, Gradients, Workspace};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// Source, destination, time, features.
+type Row = (u32, u32, f64, Vec<f32>);
+
 #[derive(Deserialize)]
 struct Fixture {
     config: ModelConfig,
     step: usize,
-    events: Vec<(u32, u32, f64, Vec<f32>)>,
+    events: Vec<Row>,
     node_features: Vec<Vec<f32>>,
     negatives: Vec<u32>,
     weights: BTreeMap<String, Vec<f32>>,
@@ -27,7 +30,7 @@ impl Fixture {
     }
 
     fn log(&self) -> EventLog {
-        let column = |f: fn(&(u32, u32, f64, Vec<f32>)) -> u32| self.events.iter().map(|row| NodeId(f(row))).collect();
+        let column = |f: fn(&Row) -> u32| self.events.iter().map(|row| NodeId(f(row))).collect();
         let features = self.events.iter().flat_map(|row| row.3.iter().copied()).collect();
         let events = Events::new(
             column(|row| row.0),

@@ -59,7 +59,7 @@ const fn tgn(dropout: f64, sampling: Sampling) -> TgnPreset {
     TgnPreset { dropout, sampling }
 }
 
-const fn dygformer(longest: usize, patch: usize, dropout: f64) -> DyGFormerPreset {
+const fn former(longest: usize, patch: usize, dropout: f64) -> DyGFormerPreset {
     DyGFormerPreset { longest, patch, dropout }
 }
 
@@ -71,68 +71,32 @@ const DYGLIB_STEP: u32 = 200;
 const PRESETS: [Preset; 16] = {
     use Sampling::{Recent, Uniform};
     [
-        preset(
-            "wikipedia",
-            lstep(100, 1000.0, 15, 128),
-            mixer(30, 0.5, Recent),
-            tgn(0.1, Recent),
-            dygformer(32, 1, 0.1),
-        ),
-        preset("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent), tgn(0.1, Recent), dygformer(64, 2, 0.2)),
-        preset("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent), tgn(0.2, Recent), dygformer(256, 8, 0.1)),
-        preset(
-            "lastfm",
-            lstep(100, 1000.0, 30, 128),
-            mixer(10, 0.0, Recent),
-            tgn(0.3, Recent),
-            dygformer(512, 16, 0.1),
-        ),
-        preset("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent), tgn(0.0, Recent), dygformer(256, 8, 0.0)),
-        preset(
+        row("wikipedia", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent), former(32, 1, 0.1)),
+        row("reddit", lstep(100, 1000.0, 20, 200), mixer(10, 0.5, Recent), tgn(0.1, Recent), former(64, 2, 0.2)),
+        row("mooc", lstep(100, 2000.0, 30, 128), mixer(20, 0.4, Recent), tgn(0.2, Recent), former(256, 8, 0.1)),
+        row("lastfm", lstep(100, 1000.0, 30, 128), mixer(10, 0.0, Recent), tgn(0.3, Recent), former(512, 16, 0.1)),
+        row("enron", lstep(100, 1000.0, 20, 64), mixer(20, 0.5, Recent), tgn(0.0, Recent), former(256, 8, 0.0)),
+        row(
             "socialevo",
             LstepPreset { position_width: 72, ..lstep(100, 1000.0, 20, 128) },
             mixer(20, 0.3, Recent),
             tgn(0.0, Recent),
-            dygformer(32, 1, 0.1),
+            former(32, 1, 0.1),
         ),
-        preset("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent), tgn(0.1, Recent), dygformer(32, 1, 0.1)),
-        preset(
-            "flights",
-            lstep(100, 1000.0, 30, 128),
-            mixer(20, 0.2, Recent),
-            tgn(0.1, Recent),
-            dygformer(256, 8, 0.1),
-        ),
-        preset("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform), tgn(0.3, Uniform), dygformer(2048, 64, 0.1)),
-        preset("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent), tgn(0.1, Recent), dygformer(256, 8, 0.0)),
-        preset("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform), tgn(0.2, Recent), dygformer(256, 8, 0.0)),
-        preset("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform), tgn(0.1, Uniform), dygformer(128, 4, 0.2)),
-        preset("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent), tgn(0.1, Recent), dygformer(32, 1, 0.0)),
-        preset(
-            "tgbl-wiki",
-            lstep(100, 1000.0, 15, 128),
-            mixer(30, 0.5, Recent),
-            tgn(0.1, Recent),
-            dygformer(32, 1, 0.1),
-        ),
-        preset(
-            "tgbl-review",
-            lstep(100, 1000.0, 20, 200),
-            mixer(20, 0.1, Recent),
-            tgn(0.1, Recent),
-            dygformer(32, 1, 0.1),
-        ),
-        preset(
-            "tgbl-coin",
-            lstep(100, 1000.0, 20, 200),
-            mixer(20, 0.1, Recent),
-            tgn(0.1, Recent),
-            dygformer(32, 1, 0.1),
-        ),
+        row("uci", lstep(200, 500.0, 30, 100), mixer(20, 0.4, Recent), tgn(0.1, Recent), former(32, 1, 0.1)),
+        row("flights", lstep(100, 1000.0, 30, 128), mixer(20, 0.2, Recent), tgn(0.1, Recent), former(256, 8, 0.1)),
+        row("canparl", lstep(20, 2.0, 10, 64), mixer(20, 0.2, Uniform), tgn(0.3, Uniform), former(2048, 64, 0.1)),
+        row("uslegis", lstep(50, 2.0, 10, 200), mixer(20, 0.4, Recent), tgn(0.1, Recent), former(256, 8, 0.0)),
+        row("untrade", lstep(200, 6.0, 30, 200), mixer(20, 0.1, Uniform), tgn(0.2, Recent), former(256, 8, 0.0)),
+        row("unvote", lstep(100, 10.0, 20, 128), mixer(20, 0.0, Uniform), tgn(0.1, Uniform), former(128, 4, 0.2)),
+        row("contacts", lstep(200, 10.0, 20, 128), mixer(20, 0.1, Recent), tgn(0.1, Recent), former(32, 1, 0.0)),
+        row("tgbl-wiki", lstep(100, 1000.0, 15, 128), mixer(30, 0.5, Recent), tgn(0.1, Recent), former(32, 1, 0.1)),
+        row("tgbl-review", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent), former(32, 1, 0.1)),
+        row("tgbl-coin", lstep(100, 1000.0, 20, 200), mixer(20, 0.1, Recent), tgn(0.1, Recent), former(32, 1, 0.1)),
     ]
 };
 
-const fn preset(
+const fn row(
     name: &'static str,
     lstep: LstepPreset,
     graphmixer: GraphMixerPreset,

@@ -82,7 +82,9 @@ impl Patches {
         }
         offsets.clear();
         offsets.push(0);
-        (rows.clear(), repeats.clear(), counts.clear());
+        rows.clear();
+        repeats.clear();
+        counts.clear();
         sides.iter_mut().for_each(Side::clear);
         for (&source, &candidate) in asked.sources.iter().zip(&asked.candidates) {
             let lengths = [source, candidate].map(|seed| patches(histories, seed));
