@@ -17,7 +17,8 @@ pub fn run() -> Result<()> {
     say("The sample stream, made here with planted habits (`lstep generate` writes it to a file):\n")?;
     inspect::show(&portrait(&dataset))?;
     let stream = Stream::from(dataset);
-    let config = RunConfig::start(DataConfig { events: "the sample stream".into(), ..DataConfig::default() }, None)?
+    let data = DataConfig { events: "the sample stream".into(), ..DataConfig::default() };
+    let config = RunConfig::start(data, ModelConfig::learned("lstep")?, None)?
         .with(None, &[format!("train.epochs={EPOCHS}")])?;
     let asked = everything(&config);
     let evaluation = Evaluation {

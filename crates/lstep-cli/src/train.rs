@@ -5,7 +5,8 @@ use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
-    Asked, EpochReport, Fit, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, preset_names, write_text,
+    Asked, EpochReport, Fit, ModelConfig, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, preset_names,
+    write_text,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 Examples:
   lstep train events.csv --out run
   lstep train uci/events.csv.gz --preset uci --out run --set train.seed=1
+  lstep train uci/events.csv.gz --model graphmixer --preset uci --out run
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
   lstep train --resume run")]
 pub struct Train {
@@ -33,10 +35,14 @@ pub struct Train {
     out: Option<PathBuf>,
 
     /// Go on with the run in this folder
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "preset", "config", "set"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "config", "set"])]
     resume: Option<PathBuf>,
 
-    /// The paper's settings for a dataset, and the protocol of its tables
+    /// What is trained
+    #[arg(long, value_name = "NAME", default_value = "lstep", value_parser = clap::builder::PossibleValuesParser::new(ModelConfig::LEARNED))]
+    model: String,
+
+    /// The published settings of the model for a dataset, and the protocol of its tables
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
 
@@ -93,7 +99,8 @@ impl Train {
             }
             None => None,
         };
-        let mut config = RunConfig::start(self.reading.data(&events), self.preset.as_deref())?
+        let model = ModelConfig::learned(&self.model)?;
+        let mut config = RunConfig::start(self.reading.data(&events), model, self.preset.as_deref())?
             .with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);

@@ -482,3 +482,44 @@ fn the_released_leak_is_shown_beside_honest_numbers_and_leaves_the_run_as_it_was
     }
     assert!(!place.words("run/config.toml").contains("leak"));
 }
+
+/// Settings that make the other systems small enough for a test.
+const SYSTEMS: [(&str, &[&str]); 3] = [
+    ("graphmixer", &["model.channels=8", "model.recent=4"]),
+    ("tgn", &["model.recent=4"]),
+    ("dygformer", &["model.channel_width=4", "model.longest=8", "model.patch=2"]),
+];
+
+#[test]
+fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws() {
+    let place = Place::new();
+    for (name, small) in SYSTEMS {
+        let arguments = |run: &str| {
+            let mut arguments = vec!["train".to_string(), place.at("events.csv"), "--out".into(), place.at(run)];
+            arguments.extend(["--model".to_string(), name.into()]);
+            let all = ["model.time_width=8", "model.node_width=8", "model.edge_width=4", "protocol.step.events=50"];
+            for setting in all.iter().chain(small).chain(&["train.epochs=4"]) {
+                arguments.extend(["--set".to_string(), setting.to_string()]);
+            }
+            arguments
+        };
+        let (calm, killed) = (format!("calm-{name}"), format!("killed-{name}"));
+        done(&strs(&arguments(&calm)));
+        let mut child = command(&strs(&arguments(&killed))).stderr(Stdio::piped()).spawn().expect("runs");
+        let mut said = wait_for_training(&mut child);
+        let mut line = String::new();
+        while !line.starts_with("epoch   2") && said.read_line(&mut line).expect("UTF-8") > 0 {
+            line = line.split_off(line.rfind("epoch").unwrap_or(0));
+        }
+        child.kill().expect("killed");
+        child.wait().expect("a child");
+        done(&["train", "--resume", &place.at(&killed)]);
+        same_end(&place, &calm, &killed);
+
+        let run = place.at(&calm);
+        let report: Value = serde_json::from_str(&place.words(&format!("{calm}/report.json"))).expect("JSON");
+        assert_eq!(without_seconds(json(&["evaluate", &run, "--json"])), without_seconds(report), "{name}");
+        assert!(!done(&["score", &run, "--source", "1", "--top", "3"]).stdout.is_empty(), "{name}");
+        done(&["audit", &run]);
+    }
+}

@@ -345,3 +345,13 @@ fn equal_rows_have_distance_gradient_zero() {
     tape.backward(loss, &mut gradients);
     assert_eq!(gradients.get(ids[0]).to_vec(), [0.0; 6]);
 }
+
+#[test]
+fn self_attention_of_blocks_of_any_length_and_rows_that_count_several_times() {
+    for dropout in [0.0, 0.3] {
+        check(&[(7, 12)], |t, p| {
+            let (offsets, repeats) = (t.indices([0, 3, 4, 4, 7]), t.indices([1, 1, 3, 2, 1, 5, 1]));
+            t.self_attention(p[0], Blocks { heads: 2, offsets, repeats: Some(repeats), dropout })
+        });
+    }
+}

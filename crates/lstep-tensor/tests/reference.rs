@@ -296,3 +296,25 @@ fn the_gradient_of_cross_entropy_is_that_of_sigmoid_and_logarithm() {
         assert!((f64::from(g) - slope).abs() < 1e-6);
     }
 }
+
+#[test]
+fn a_row_that_counts_three_times_is_three_equal_rows() {
+    let rows: Vec<f32> = (0..48).map(|i| ((i * 29 % 17) as f32 - 8.0) / 6.0).collect();
+    let (parameters, mut workspace) = (Parameters::new(0), Workspace::new());
+    let mut tape = workspace.infer(&parameters);
+    // Blocks of 1 and 3 rows; the last row of the second one counts three times.
+    let short = tape.constant(4, 12, &rows);
+    let (offsets, repeats) = (tape.indices([0, 1, 4]), tape.indices([1, 1, 1, 3]));
+    let once = tape.self_attention(short, Blocks { heads: 2, offsets, repeats: Some(repeats), dropout: 0.0 });
+    let order = tape.indices([1, 2, 3, 3, 3]);
+    let long = tape.gather(short, order);
+    let [q, k, v] = [0, 4, 8].map(|from| tape.columns(long, from..from + 4));
+    let heads = Heads { heads: 2, query_rows: 5, key_rows: 5, keys: Keys::All, dropout: 0.0 };
+    let thrice = tape.attention(q, k, v, heads);
+    for row in 0..3 {
+        for (a, b) in tape.value(once).row(row + 1).iter().zip(tape.value(thrice).row(row)) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
+    assert_eq!(tape.value(once).row(0), &rows[8..12], "a row alone sees itself");
+}

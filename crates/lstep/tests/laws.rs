@@ -3,7 +3,10 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
-use lstep::model::{Aggregation, Facts, LstepConfig, Model, ModelConfig, Scope, Start, Variant, open};
+use lstep::model::{
+    Aggregation, DyGFormerConfig, Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding, Sampling, Scope,
+    Start, TgnConfig, Variant, open,
+};
 use lstep::protocol::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,11 +67,44 @@ fn small_lsteps() -> Vec<ModelConfig> {
     models
 }
 
+/// The other learned systems with small widths.
+fn small_systems() -> Vec<ModelConfig> {
+    let mixer = GraphMixerConfig {
+        time_width: 5,
+        node_width: 6,
+        edge_width: 2,
+        channels: 7,
+        recent: 4,
+        window: 5,
+        ..GraphMixerConfig::default()
+    };
+    let former = DyGFormerConfig {
+        time_width: 4,
+        node_width: 6,
+        edge_width: 2,
+        channel_width: 3,
+        longest: 6,
+        patch: 2,
+        ..DyGFormerConfig::default()
+    };
+    vec![
+        ModelConfig::DyGFormer(former.clone()),
+        ModelConfig::DyGFormer(DyGFormerConfig { padding: Padding::None, ..former }),
+        ModelConfig::GraphMixer(mixer.clone()),
+        ModelConfig::GraphMixer(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
+        ModelConfig::Tgn(TgnConfig { time_width: 4, node_width: 6, edge_width: 2, recent: 3, ..TgnConfig::default() }),
+    ]
+}
+
+fn learned_models() -> Vec<ModelConfig> {
+    small_lsteps().into_iter().chain(small_systems()).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn lstep_keeps_every_law_on_random_streams(
+    fn every_learned_model_keeps_every_law_on_random_streams(
         rows in prop::collection::vec((0u32..15, 0u32..15, 0u32..80), 40..120),
         step in 3u32..20, seed in 0u64..1000,
     ) {
@@ -76,7 +112,7 @@ proptest! {
         // Nodes 0 to 11 of 15 have features: the others count as zeros.
         let node_features = Features::new(3, (0..36).map(|value| (value % 7) as f32 - 3.0).collect()).expect("finite");
         for log in [stream(&rows), stream(&rows).with_node_features(node_features)] {
-            for model in small_lsteps() {
+            for model in learned_models() {
                 let breaches = check_config(&model, &log, check).expect("checked");
                 prop_assert_eq!(breaches, Vec::<Breach>::new(), "{:?}", model);
             }
@@ -166,15 +202,15 @@ fn every_counting_model_keeps_every_law_on_a_real_stream() {
 }
 
 #[test]
-fn lstep_keeps_every_law_on_a_real_stream() {
+fn every_learned_model_keeps_every_law_on_a_real_stream() {
     let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("SKIPPED lstep_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
+        eprintln!("SKIPPED every_learned_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
         return;
     };
     let path = folder.join("uci").join("events.csv.gz");
     let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
     let log = EventLog::new(dataset.events.first(2_000));
-    for model in small_lsteps() {
+    for model in learned_models() {
         let breaches = check_config(&model, &log, Check::default()).expect("checked");
         assert_eq!(breaches, Vec::<Breach>::new(), "{model:?}");
     }

@@ -14,6 +14,7 @@ pub(crate) mod position;
 pub(crate) mod recurrent;
 pub(crate) mod reduce;
 pub(crate) mod segment;
+pub(crate) mod self_attention;
 pub(crate) mod shape;
 pub(crate) mod time;
 
@@ -65,6 +66,7 @@ operations! {
     Softmax(normalize::Softmax),
     LayerNorm(normalize::LayerNorm),
     Attention(attention::Attention),
+    SelfAttention(self_attention::SelfAttention),
     TimeSum(time::TimeSum),
     TimeEncode(time::TimeEncode),
     Gru(recurrent::Gru),

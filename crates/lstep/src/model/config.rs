@@ -1,8 +1,8 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
 use super::{
-    Aggregation, EdgeBank, Facts, Heuristic, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal,
-    Variant, open, teach,
+    Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, Facts, GraphMixer, GraphMixerConfig, Heuristic, Learned, Lstep,
+    LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Tgn, TgnConfig, Variant, open, teach,
 };
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
@@ -31,6 +31,12 @@ pub enum ModelConfig {
     },
     /// Learnable spatial-temporal positional encoding.
     Lstep(LstepConfig),
+    /// An MLP-Mixer over recent events.
+    GraphMixer(GraphMixerConfig),
+    /// Memories and attention.
+    Tgn(TgnConfig),
+    /// A transformer over two joined histories.
+    DyGFormer(DyGFormerConfig),
 }
 
 const SIGNALS: [(&str, Signal); 4] = [
@@ -61,6 +67,20 @@ impl ModelConfig {
         models
     }
 
+    /// The names of the models that can be trained.
+    pub const LEARNED: [&'static str; 4] = ["lstep", "graphmixer", "tgn", "dygformer"];
+
+    /// A model that can be trained, by name, with default settings.
+    pub fn learned(name: &str) -> Result<ModelConfig> {
+        match name {
+            "lstep" => Ok(ModelConfig::Lstep(LstepConfig::default())),
+            "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
+            "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
+            "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
+            _ => Err(Error::setting("model", name, format!("choose one of {}", ModelConfig::LEARNED.join(", ")))),
+        }
+    }
+
     /// The model at work, before the first event; a learned one with weights that have learned nothing yet.
     pub fn open(&self, facts: &Facts) -> Result<Box<dyn Session>> {
         Ok(match self {
@@ -68,6 +88,9 @@ impl ModelConfig {
             ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, facts),
             ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
             ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
+            ModelConfig::GraphMixer(config) => open(Learned::new(GraphMixer::new(config.clone(), 0)?), facts),
+            ModelConfig::Tgn(config) => open(Learned::new(Tgn::new(config.clone(), 0)?), facts),
+            ModelConfig::DyGFormer(config) => open(Learned::new(DyGFormer::new(config.clone(), 0)?), facts),
         })
     }
 
@@ -75,6 +98,13 @@ impl ModelConfig {
     pub fn pupil(&self, facts: &Facts, seed: u64, optimiser: Optimiser) -> Result<Box<dyn Pupil>> {
         match self {
             ModelConfig::Lstep(config) => Ok(teach(Lstep::new(config.clone(), seed)?, facts, optimiser)),
+            ModelConfig::GraphMixer(config) => {
+                Ok(teach(Learned::new(GraphMixer::new(config.clone(), seed)?), facts, optimiser))
+            }
+            ModelConfig::Tgn(config) => Ok(teach(Learned::new(Tgn::new(config.clone(), seed)?), facts, optimiser)),
+            ModelConfig::DyGFormer(config) => {
+                Ok(teach(Learned::new(DyGFormer::new(config.clone(), seed)?), facts, optimiser))
+            }
             counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
         }
     }
@@ -92,6 +122,9 @@ impl fmt::Display for ModelConfig {
                 (Variant::PositionOnly, Aggregation::Attention) => "lstep (position only, attention)",
                 (Variant::NoPosition, _) => "lstep (no position)",
             }),
+            ModelConfig::GraphMixer(_) => f.write_str("graphmixer"),
+            ModelConfig::Tgn(_) => f.write_str("tgn"),
+            ModelConfig::DyGFormer(_) => f.write_str("dygformer"),
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);
@@ -214,7 +247,8 @@ mod tests {
 
     #[test]
     fn every_model_is_read_back_from_its_json() {
-        for model in ModelConfig::counting_models() {
+        let learned = ModelConfig::LEARNED.map(|name| ModelConfig::learned(name).expect("every name is known"));
+        for model in ModelConfig::counting_models().into_iter().chain(learned) {
             let text = serde_json::to_string(&model).expect("serialised");
             assert_eq!(serde_json::from_str::<ModelConfig>(&text).expect("read back"), model, "{text}");
         }

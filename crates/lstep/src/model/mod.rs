@@ -6,20 +6,31 @@
 //! Depends on `graph` and `protocol`'s queries.
 
 mod config;
+mod dygformer;
 mod edgebank;
+mod encoder;
+mod graphmixer;
 mod heuristic;
 pub mod laws;
 mod learn;
 mod lstep;
+mod meetings;
 mod pair;
 mod popularity;
+mod setting;
+mod tgn;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
+pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
 pub use edgebank::{EdgeBank, Memory};
+pub use encoder::{Encoder, Learned};
+pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
 pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
 pub use lstep::{Aggregation, Lstep, LstepConfig, LstepState, Positions, Run, Scope, Start, Variant};
+pub use meetings::Sampling;
 pub use popularity::PopTrack;
+pub use tgn::{Memories, Tgn, TgnConfig};
 
 pub(crate) use lstep::ReleasedLeak;
 

@@ -1,5 +1,18 @@
-//! Layers and encodings that several models share.
+//! Encodings and layers that models share.
 //!
-//! This room serves `model` and knows nothing of it: it sees numbers, shapes and small graphs.
+//! A layer is a small struct of parameter numbers: `add` draws its weights under a name, `apply` puts it on a tape. It knows no graph.
 
+mod attention;
+mod linear;
+mod mixer;
+mod predictor;
 pub mod spectrum;
+mod time;
+mod transformer;
+
+pub use attention::{AttentionWidths, Neighbourhood, TemporalAttention};
+pub use linear::{Linear, Norm};
+pub use mixer::{Mixer, MixerWidths};
+pub use predictor::Predictor;
+pub use time::{TimeEncoder, frequencies};
+pub use transformer::Transformer;

@@ -5,10 +5,8 @@
 
 use super::train::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{LstepConfig, ModelConfig};
-use crate::protocol::dyglib::DyglibProtocol;
-use crate::protocol::tgb::TgbProtocol;
-use crate::protocol::{Protocol, StepRule, StreamProtocol};
+use crate::model::ModelConfig;
+use crate::protocol::Protocol;
 use crate::read::{FeatureColumns, ReadOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -80,70 +78,7 @@ impl DataConfig {
     }
 }
 
-/// The paper's settings for a dataset (table "Configurations"): L, t_gap, K, batch size, d_P.
-struct Preset {
-    name: &'static str,
-    snapshots: usize,
-    gap: f64,
-    recent: usize,
-    step: u32,
-    position_width: usize,
-}
-
-const fn preset(name: &'static str, snapshots: usize, gap: f64, recent: usize, step: u32) -> Preset {
-    Preset { name, snapshots, gap, recent, step, position_width: 172 }
-}
-
-/// The 13 datasets of the paper's table. TGB's three are not in it: they take Wikipedia's or the most common values.
-const PRESETS: [Preset; 16] = [
-    preset("wikipedia", 100, 1000.0, 15, 128),
-    preset("reddit", 100, 1000.0, 20, 200),
-    preset("mooc", 100, 2000.0, 30, 128),
-    preset("lastfm", 100, 1000.0, 30, 128),
-    preset("enron", 100, 1000.0, 20, 64),
-    Preset { position_width: 72, ..preset("socialevo", 100, 1000.0, 20, 128) },
-    preset("uci", 200, 500.0, 30, 100),
-    preset("flights", 100, 1000.0, 30, 128),
-    preset("canparl", 20, 2.0, 10, 64),
-    preset("uslegis", 50, 2.0, 10, 200),
-    preset("untrade", 200, 6.0, 30, 200),
-    preset("unvote", 100, 10.0, 20, 128),
-    preset("contacts", 200, 10.0, 20, 128),
-    preset("tgbl-wiki", 100, 1000.0, 15, 128),
-    preset("tgbl-review", 100, 1000.0, 20, 200),
-    preset("tgbl-coin", 100, 1000.0, 20, 200),
-];
-
-/// The names of all presets.
-pub fn preset_names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|preset| preset.name)
-}
-
 impl RunConfig {
-    /// The defaults for a stream of unknown kind, or a preset's.
-    pub fn start(data: DataConfig, preset: Option<&str>) -> Result<RunConfig> {
-        let mut model = LstepConfig::default();
-        let mut protocol =
-            Protocol::Stream(StreamProtocol { step: StepRule::Events(200), ..StreamProtocol::default() });
-        if let Some(name) = preset {
-            let preset = PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
-                let known: Vec<&str> = preset_names().collect();
-                Error::setting("preset", name, format!("choose one of {}", known.join(", ")))
-            })?;
-            model.snapshots = preset.snapshots;
-            model.gap = preset.gap;
-            model.recent = preset.recent;
-            model.position_width = preset.position_width;
-            protocol = if name.starts_with("tgbl-") {
-                let folder = data.events.parent().map(PathBuf::from);
-                Protocol::Tgb(TgbProtocol { step: preset.step, ..TgbProtocol::for_dataset(name, folder) })
-            } else {
-                Protocol::Dyglib(DyglibProtocol { step: preset.step })
-            };
-        }
-        Ok(RunConfig { data, protocol, model: ModelConfig::Lstep(model), train: TrainConfig::default() })
-    }
-
     /// Lays a file's text and single `key=value` settings over this one. A key is a path such as `model.recent`.
     pub fn with(&self, file: Option<(&str, &str)>, keys: &[String]) -> Result<RunConfig> {
         let mut table = Table::try_from(self).expect("settings are plain data");
@@ -206,17 +141,11 @@ fn lay_over(under: &mut Table, over: Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::LstepConfig;
 
     fn start(preset: Option<&str>) -> RunConfig {
-        RunConfig::start(DataConfig { events: "events.csv".into(), ..DataConfig::default() }, preset).expect("known")
-    }
-
-    #[test]
-    fn every_preset_reads_back_from_its_toml() {
-        for name in preset_names() {
-            let config = start(Some(name));
-            assert_eq!(RunConfig::from_toml("config.toml", &config.to_toml()).expect("read back"), config, "{name}");
-        }
+        let data = DataConfig { events: "events.csv".into(), ..DataConfig::default() };
+        RunConfig::start(data, ModelConfig::Lstep(LstepConfig::default()), preset).expect("known")
     }
 
     #[test]

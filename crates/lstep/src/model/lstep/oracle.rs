@@ -136,7 +136,7 @@ impl Oracle {
         }
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(&self.model.parameters);
-        let approximate = self.model.encoder().approximate(&mut tape, &gathered, &state, &mut Vec::new());
+        let approximate = self.model.encoder().approximate(&mut tape, &gathered, state, &mut Vec::new());
         close(what, &values(&tape, approximate), &floats(expected));
     }
 
@@ -161,7 +161,7 @@ impl Oracle {
         let mut workspace = Workspace::new();
         let mut gradients = Gradients::of(&self.model.parameters);
         let mut tape = workspace.train(&self.model.parameters, Draw::default());
-        let losses = self.model.losses(&mut tape, past, &gathered, &state, &mut Vec::new(), &asked);
+        let losses = self.model.losses(&mut tape, past, &gathered, state, &mut Vec::new(), &asked);
         let hidden = values(&tape, losses.encoded.hidden);
         let width = self.model.config.node_width;
         let encoding = |seeds: &[u32]| -> Vec<f64> {

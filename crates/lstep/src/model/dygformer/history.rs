@@ -1,0 +1,124 @@
+//! Histories of seeds as integers: who was met, and how often each of them appears in two histories.
+//!
+//! Everything here happens before any tensor. A history begins with the seed's own node, then come its newest meetings, oldest first.
+
+use crate::event::NodeId;
+use crate::graph::{Past, Seed};
+use std::ops::Range;
+
+/// Histories of the distinct seeds of a call, one after the other.
+#[derive(Debug, Default)]
+pub struct Histories {
+    offsets: Vec<usize>,
+    nodes: Vec<NodeId>,
+    ages: Vec<f64>,
+    /// The number of the event; nothing for the seed's own node.
+    events: Vec<Option<u32>>,
+    /// How often each entry's node appears in its own history.
+    counts: Vec<u32>,
+    /// A counter for each node, zero between calls.
+    counters: Vec<u32>,
+}
+
+impl Histories {
+    /// Looks up histories of at most `longest` entries, in place of those looked up before.
+    pub fn gather(&mut self, past: Past<'_>, seeds: &[Seed], longest: usize) {
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.nodes.clear();
+        self.ages.clear();
+        self.events.clear();
+        self.counts.clear();
+        for &seed in seeds {
+            let meetings = past.recent(seed, longest - 1);
+            self.nodes.push(seed.node);
+            self.ages.push(0.0);
+            self.events.push(None);
+            self.nodes.extend(meetings.iter().map(|meeting| meeting.neighbour));
+            self.ages.extend(meetings.iter().map(|meeting| seed.time.since(meeting.time)));
+            self.events.extend(meetings.iter().map(|meeting| Some(meeting.event)));
+            let from = self.offsets[self.offsets.len() - 1];
+            self.offsets.push(self.nodes.len());
+            self.count_own(from..self.nodes.len());
+        }
+    }
+
+    /// How many histories there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The entries of a seed's history.
+    pub fn span(&self, seed: u32) -> Range<usize> {
+        self.offsets[seed as usize]..self.offsets[seed as usize + 1]
+    }
+
+    /// The nodes of entries.
+    pub fn nodes(&self, span: Range<usize>) -> &[NodeId] {
+        &self.nodes[span]
+    }
+
+    /// How long ago entries were.
+    pub fn ages(&self, span: Range<usize>) -> &[f64] {
+        &self.ages[span]
+    }
+
+    /// The events of entries; nothing for the seed's own node.
+    pub fn events(&self, span: Range<usize>) -> &[Option<u32>] {
+        &self.events[span]
+    }
+
+    /// Calls `each(count in its own history, count in the other's)` for each entry of a seed's history. O(both lengths).
+    pub fn count_with(&mut self, seed: u32, other: u32, mut each: impl FnMut(u32, u32)) {
+        let (own, theirs) = (self.span(seed), self.span(other));
+        for entry in theirs.clone() {
+            self.counters[self.nodes[entry].index()] = self.counts[entry];
+        }
+        for entry in own {
+            each(self.counts[entry], self.counters.get(self.nodes[entry].index()).copied().unwrap_or(0));
+        }
+        for entry in theirs {
+            self.counters[self.nodes[entry].index()] = 0;
+        }
+    }
+
+    fn count_own(&mut self, span: Range<usize>) {
+        let nodes = &self.nodes[span];
+        let highest = nodes.iter().map(|node| node.index()).max().unwrap_or(0);
+        if highest >= self.counters.len() {
+            self.counters.resize(highest + 1, 0);
+        }
+        nodes.iter().for_each(|node| self.counters[node.index()] += 1);
+        self.counts.extend(nodes.iter().map(|node| self.counters[node.index()]));
+        nodes.iter().for_each(|node| self.counters[node.index()] = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Time;
+    use crate::graph::EventLog;
+
+    #[test]
+    fn appearances_are_counted_in_both_histories_and_a_node_is_in_its_own() {
+        let time = |value: f64| Time::new(value).expect("finite");
+        let mut log = EventLog::default();
+        for (number, (source, destination)) in [(0, 2), (0, 2), (1, 2), (0, 3), (1, 0)].into_iter().enumerate() {
+            log.push(NodeId(source), NodeId(destination), time(number as f64), &[]).expect("in order");
+        }
+        let seeds = [0, 1, 9].map(|node| Seed { node: NodeId(node), time: time(9.0) });
+        let mut histories = Histories::default();
+        histories.gather(log.past(5), &seeds, 8);
+        let mut counted = |seed, other| {
+            let mut counts = Vec::new();
+            histories.count_with(seed, other, |own, theirs| counts.push((own, theirs)));
+            counts
+        };
+        // Node 0: itself, 2, 2, 3, 1. Node 1: itself, 2, 0.
+        assert_eq!(counted(0, 1), [(1, 1), (2, 1), (2, 1), (1, 0), (1, 1)]);
+        assert_eq!(counted(1, 0), [(1, 1), (1, 2), (1, 1)]);
+        assert_eq!(counted(0, 2), [(1, 0), (2, 0), (2, 0), (1, 0), (1, 0)]);
+        assert_eq!(counted(0, 0), [(1, 1), (2, 2), (2, 2), (1, 1), (1, 1)]);
+    }
+}

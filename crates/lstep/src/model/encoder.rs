@@ -1,0 +1,275 @@
+//! From an encoder to a model that scores and learns.
+//!
+//! An [`Encoder`] turns distinct seeds and pairs of them into logits on a tape. Everything else is the same for all of them and is
+//! here, once: numbering the seeds of a call so that each is encoded once however often it is asked, cutting calls into pieces
+//! that stay in cache, binary cross-entropy over true events and negatives, and working memory that calls leave for later ones.
+//!
+//! Encoders of nodes and encoders of pairs are one trait: the first encode seeds and then join them in a
+//! [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits would repeat this file.
+
+use super::learn::{Learner, Lesson};
+use super::{Facts, Model};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, NodeId};
+use crate::graph::{Past, Revealed, Seed};
+use crate::protocol::{Queries, Scores};
+use lstep_tensor::{Draw, Gradients, Parameters, Tape, Var, Workspace};
+use rustc_hash::FxHashMap;
+use std::sync::Mutex;
+
+/// What turns questions into logits.
+pub trait Encoder: Clone + Send + Sync {
+    /// What passing events leave behind.
+    type State: Clone + Send + Sync;
+
+    /// Lists that are filled anew by each call; only their memory is kept.
+    type Lists: Default + Send;
+
+    /// Distinct seeds of one piece of a call or of a lesson: enough to fill the cores, few enough to stay in cache.
+    const SEEDS_AT_ONCE: usize;
+
+    /// Pairs of one piece of a call or of a lesson.
+    const PAIRS_AT_ONCE: usize;
+
+    /// The weights.
+    fn parameters(&self) -> &Parameters;
+
+    /// The weights, to be changed.
+    fn parameters_mut(&mut self) -> &mut Parameters;
+
+    /// Widths of node and event features that the weights have room for.
+    fn feature_widths(&self) -> FeatureWidths;
+
+    /// The state before the first event.
+    fn begin(&self, facts: &Facts) -> Self::State;
+
+    /// A logit for each pair, [pairs, 1]. It may depend on the pair's two seeds alone.
+    fn logits<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        state: &'t Self::State,
+        asked: &Asked,
+        lists: &mut Self::Lists,
+    ) -> Var;
+
+    /// Lets true events change the state.
+    fn observe(&self, room: &mut Room<Self::Lists>, known: Revealed<'_>, state: &mut Self::State, step: &[Event]);
+
+    /// Writes the state into a checkpoint.
+    fn save_state(&self, state: &Self::State, checkpoint: &mut Checkpoint);
+
+    /// Reads the state that [`Encoder::save_state`] wrote.
+    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Self::State>;
+}
+
+/// Widths of node and event features that weights have room for.
+#[derive(Debug, Clone, Copy)]
+pub struct FeatureWidths {
+    /// Of a node.
+    pub node: usize,
+    /// Of an event.
+    pub edge: usize,
+}
+
+/// What a call asks: distinct seeds, and pairs of them.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// The distinct seeds.
+    pub seeds: Vec<Seed>,
+    /// The number of each pair's source among the seeds.
+    pub sources: Vec<u32>,
+    /// The number of each pair's candidate among the seeds.
+    pub candidates: Vec<u32>,
+    numbers: FxHashMap<(u32, u64), u32>,
+}
+
+impl Asked {
+    fn clear(&mut self) {
+        self.seeds.clear();
+        self.sources.clear();
+        self.candidates.clear();
+        self.numbers.clear();
+    }
+
+    /// The seed's number; it is new or was asked before.
+    fn number(&mut self, seed: Seed) -> u32 {
+        let next = self.seeds.len() as u32;
+        let number = *self.numbers.entry((seed.node.0, seed.time.value().to_bits())).or_insert(next);
+        if number == next {
+            self.seeds.push(seed);
+        }
+        number
+    }
+
+    fn pair(&mut self, source: Seed, candidate: NodeId) {
+        let source_number = self.number(source);
+        let candidate_number = self.number(Seed { node: candidate, time: source.time });
+        self.sources.push(source_number);
+        self.candidates.push(candidate_number);
+    }
+}
+
+/// Working memory of a call.
+#[derive(Default)]
+pub struct Room<L> {
+    /// The memory of tapes.
+    pub workspace: Workspace,
+    /// The encoder's lists.
+    pub lists: L,
+    asked: Asked,
+}
+
+/// An encoder as a model.
+pub struct Learned<E: Encoder> {
+    encoder: E,
+    /// Memory that calls leave for later calls; one for each call at work.
+    rooms: Mutex<Vec<Room<E::Lists>>>,
+}
+
+impl<E: Encoder> Learned<E> {
+    /// The model of an encoder.
+    pub fn new(encoder: E) -> Learned<E> {
+        Learned { encoder, rooms: Mutex::default() }
+    }
+
+    /// Works with some room, on a thread of the pool: an operation that begins outside of it would pass to the pool and back.
+    fn with_room<T: Send>(&self, work: impl FnOnce(&mut Room<E::Lists>) -> T + Send) -> T {
+        let lock = || self.rooms.lock().expect("no call panics while it holds the list");
+        let mut room = lock().pop().unwrap_or_default();
+        let result = lstep_tensor::awake(|| work(&mut room));
+        lock().push(room);
+        result
+    }
+
+    /// The share of a lesson's loss that some of its pairs have, events and negatives in turn.
+    fn piece_loss(
+        &self,
+        past: Past<'_>,
+        state: &E::State,
+        (asked, lists): (&Asked, &mut E::Lists),
+        lesson: Lesson<'_>,
+        (workspace, draw): (&mut Workspace, Draw),
+        gradients: &mut Gradients,
+    ) -> f64 {
+        let pairs = asked.sources.len();
+        let mut tape = workspace.train(self.encoder.parameters(), draw);
+        let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+        let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
+        let loss = tape.cross_entropy(logits, labels);
+        let loss = tape.scale(loss, pairs as f32 / (2 * lesson.events.len()) as f32);
+        let value = f64::from(tape.scalar(loss));
+        tape.backward(loss, gradients);
+        value
+    }
+
+    fn check_features(&self, past: Past<'_>) -> Result<()> {
+        let room = self.encoder.feature_widths();
+        for (setting, width, most) in [
+            ("edge_width", past.event_feature_width(), room.edge),
+            ("node_width", past.node_feature_width(), room.node),
+        ] {
+            if width > most {
+                let remedy = format!("the stream's features are {width} wide: set it to that");
+                return Err(Error::setting(setting, most, remedy));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Encoder> Clone for Learned<E> {
+    fn clone(&self) -> Learned<E> {
+        Learned::new(self.encoder.clone())
+    }
+}
+
+impl<E: Encoder> Model for Learned<E> {
+    type State = E::State;
+
+    fn begin(&self, facts: &Facts) -> E::State {
+        self.encoder.begin(facts)
+    }
+
+    /// Logits, whose order is that of the probabilities and which never saturate.
+    fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
+        self.check_features(past)?;
+        let mut values = Vec::with_capacity(ask.pairs());
+        self.with_room(|room| {
+            let Room { workspace, lists, asked } = room;
+            let mut pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
+            while values.len() < ask.pairs() {
+                asked.clear();
+                while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+                    let Some((source, candidate)) = pairs.next() else { break };
+                    asked.pair(source, candidate);
+                }
+                let mut tape = workspace.infer(self.encoder.parameters());
+                let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+                let logits = tape.value(logits);
+                values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
+            }
+        });
+        Scores::new(ask, values)
+    }
+
+    fn observe(&self, known: Revealed<'_>, state: &mut E::State, step: &[Event]) -> Result<()> {
+        self.with_room(|room| self.encoder.observe(room, known, state, step));
+        Ok(())
+    }
+}
+
+impl<E: Encoder> Learner for Learned<E> {
+    fn parameters(&self) -> &Parameters {
+        self.encoder.parameters()
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        self.encoder.parameters_mut()
+    }
+
+    /// Mean binary cross-entropy over the events and as many negatives.
+    fn loss(
+        &self,
+        past: Past<'_>,
+        state: &E::State,
+        lesson: Lesson<'_>,
+        draw: Draw,
+        workspace: &mut Workspace,
+        gradients: &mut Gradients,
+    ) -> Result<Option<f64>> {
+        self.check_features(past)?;
+        if lesson.events.is_empty() {
+            return Ok(None);
+        }
+        let loss = self.with_room(|room| {
+            let Room { lists, asked, .. } = room;
+            let mut rows = lesson.events.iter().zip(lesson.negatives).peekable();
+            let (mut loss, mut piece) = (0.0, 0);
+            while rows.peek().is_some() {
+                asked.clear();
+                // An event and its negative stay together, since they share the source.
+                while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+                    let Some((event, &negative)) = rows.next() else { break };
+                    let source = Seed { node: event.source, time: event.time };
+                    asked.pair(source, event.destination);
+                    asked.pair(source, negative);
+                }
+                let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
+                loss += self.piece_loss(past, state, (asked, lists), lesson, (workspace, draw), gradients);
+                piece += 1;
+            }
+            loss
+        });
+        Ok(Some(loss))
+    }
+
+    fn save_state(&self, state: &E::State, checkpoint: &mut Checkpoint) {
+        self.encoder.save_state(state, checkpoint);
+    }
+
+    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<E::State> {
+        self.encoder.load_state(facts, checkpoint)
+    }
+}

@@ -1,0 +1,61 @@
+//! What TGN can be told. Defaults are DyGLib's, for a stream of unknown kind.
+
+use crate::error::{Error, Result};
+use crate::model::Sampling;
+use crate::model::setting::{at_least, check_dropout};
+use serde::{Deserialize, Serialize};
+
+/// TGN's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TgnConfig {
+    /// d_T, at least 1.
+    pub time_width: usize,
+    /// Width of memories, node features and encodings, at least the width of the stream's node features, and at least 1.
+    pub node_width: usize,
+    /// d_E, at least the width of the stream's event features.
+    pub edge_width: usize,
+    /// How many events a node looks at, at least 1.
+    pub recent: usize,
+    /// Which events a node looks at.
+    pub sampling: Sampling,
+    /// Heads of the attention, at least 1; they share node and time width evenly.
+    pub heads: usize,
+    /// Dropout of the attention, in [0, 1).
+    pub dropout: f64,
+}
+
+impl Default for TgnConfig {
+    fn default() -> TgnConfig {
+        TgnConfig {
+            time_width: 100,
+            node_width: 172,
+            edge_width: 172,
+            recent: 10,
+            sampling: Sampling::Recent,
+            heads: 2,
+            dropout: 0.1,
+        }
+    }
+}
+
+impl TgnConfig {
+    /// Refuses values that the model cannot have.
+    pub fn check(&self) -> Result<()> {
+        at_least(&[
+            ("time_width", self.time_width, 1),
+            ("node_width", self.node_width, 1),
+            ("recent", self.recent, 1),
+            ("heads", self.heads, 1),
+        ])?;
+        let shared = self.node_width + self.time_width;
+        if !shared.is_multiple_of(self.heads) {
+            return Err(Error::setting(
+                "heads",
+                self.heads,
+                format!("node_width + time_width, {shared}, is no multiple"),
+            ));
+        }
+        check_dropout(self.dropout)
+    }
+}

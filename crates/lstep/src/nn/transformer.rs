@@ -1,0 +1,56 @@
+//! A transformer block that normalises before its parts, over blocks of rows of any length.
+//!
+//! Vaswani et al., "Attention Is All You Need", NeurIPS 2017, with the norms in front:
+//! x' = x + out(attention(norm(x))), y = x' + W_2 gelu(W_1 norm(x') + b_1) + b_2.
+
+use super::{Linear, Norm};
+use lstep_tensor::{Activation, Blocks, Init, Parameters, Tape, Var};
+
+/// A block's weights.
+#[derive(Debug, Clone, Copy)]
+pub struct Transformer {
+    attention_norm: Norm,
+    /// Queries, keys and values in one layer.
+    project: Linear,
+    out: Linear,
+    net_norm: Norm,
+    inner: Linear,
+    outer: Linear,
+}
+
+impl Transformer {
+    /// Adds all weights under a name; the inner width of the net is four times the width.
+    pub fn add(parameters: &mut Parameters, name: &str, width: usize) -> Transformer {
+        // PyTorch's attention draws the projections by all their outputs, and its biases start from zero.
+        let mut layer = |part: &str, outputs: usize, init: Init| Linear {
+            weight: parameters.add(&format!("{name}.{part}.weight"), outputs, width, init),
+            bias: parameters.add(&format!("{name}.{part}.bias"), 1, outputs, Init::Zeros),
+        };
+        let project = layer("project", 3 * width, Init::XavierUniform);
+        let out = layer("out", width, Init::Linear { inputs: width });
+        Transformer {
+            attention_norm: Norm::add(parameters, &format!("{name}.attention_norm"), width),
+            project,
+            out,
+            net_norm: Norm::add(parameters, &format!("{name}.net_norm"), width),
+            inner: Linear::add(parameters, &format!("{name}.in"), width, 4 * width),
+            outer: Linear::add(parameters, &format!("{name}.net_out"), 4 * width, width),
+        }
+    }
+
+    /// The block of x: [n, width] to [n, width]. The dropout is that of the blocks.
+    pub fn apply(self, tape: &mut Tape<'_>, x: Var, blocks: Blocks) -> Var {
+        let normal = self.attention_norm.apply(tape, x);
+        let projected = self.project.apply(tape, normal, Activation::Identity);
+        let seen = tape.self_attention(projected, blocks);
+        let seen = self.out.apply(tape, seen, Activation::Identity);
+        let seen = tape.dropout(seen, blocks.dropout);
+        let x = tape.add(seen, x);
+        let normal = self.net_norm.apply(tape, x);
+        let inner = self.inner.apply(tape, normal, Activation::Gelu);
+        let inner = tape.dropout(inner, blocks.dropout);
+        let outer = self.outer.apply(tape, inner, Activation::Identity);
+        let outer = tape.dropout(outer, blocks.dropout);
+        tape.add(outer, x)
+    }
+}
