@@ -1,6 +1,6 @@
 //! L-STEP at work: events a second in training, and how long one source against 1,000 candidates takes to answer, half of the
 //! time and at worst in a hundred. On wikipedia where `LSTEP_DATA` has it, else on the sample stream. Prints a table; weights have learned for one
-//! epoch, which changes nothing about the time.
+//! epoch, which changes nothing about the time. Positions that an earlier question of the same step asked for are known, as in a service.
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use lstep::draw::Draw;
