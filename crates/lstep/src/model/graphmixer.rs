@@ -3,10 +3,12 @@
 //! Cong et al., "Do We Really Need Complicated Model Architectures For Temporal Networks?", ICLR 2023, with the hyper-parameters of
 //! DyGLib. For a seed (u, t) with its K newest events, the newest last and missing ones before them as zeros:
 //!
-//!     H_k  = W_in [f_T(t - t_k) | e_k] + b_in                                    [K, channels], f_T fixed
-//!     h_E  = mean over k of mixer(.. mixer(H))_k                                 [channels]
-//!     h_N  = x_u + mean of x over the `window` newest neighbours                 [d_N]
-//!     h    = W_out [h_E | h_N] + b_out                                           [d_N]
+//! ```text
+//! H_k  = W_in [f_T(t - t_k) | e_k] + b_in                                    [K, channels], f_T fixed
+//! h_E  = mean over k of mixer(.. mixer(H))_k                                 [channels]
+//! h_N  = x_u + mean of x over the `window` newest neighbours                 [d_N]
+//! h    = W_out [h_E | h_N] + b_out                                           [d_N]
+//! ```
 //!
 //! It has no state. Nothing but time and event features enters a token, so tokens of missing events are all the same row, b_in.
 

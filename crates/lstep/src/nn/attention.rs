@@ -3,8 +3,10 @@
 //! Xu et al., "Inductive Representation Learning on Temporal Graphs", ICLR 2020, in the form that DyGLib gives it. With the query
 //! q = [m_u | f_T(0)] and for each event the row x_k = [m_k | f_T(t - t_k) | e_k], for each head
 //!
-//!     a = softmax over k of <W_q q, W_k x_k> / sqrt(d),   o = sum over k of a_k W_v x_k
-//!     y = norm(q + W_o [o of all heads] + b_o),           h = W_2 relu(W_1 [y | m_u] + b_1) + b_2
+//! ```text
+//! a = softmax over k of <W_q q, W_k x_k> / sqrt(d),   o = sum over k of a_k W_v x_k
+//! y = norm(q + W_o [o of all heads] + b_o),           h = W_2 relu(W_1 [y | m_u] + b_1) + b_2
+//! ```
 //!
 //! There is one query and there are many events, so W_k goes to the query, <q, W_k x> = <W_k^T q, x>, and W_v behind the sum: both
 //! are applied once for a seed and never to an event. The heads of a seed then are queries of one attention over the same rows.

@@ -3,7 +3,9 @@
 //! Rossi et al., "Temporal Graph Networks for Deep Learning on Dynamic Graphs", 2020, with the hyper-parameters of DyGLib. An event of
 //! u and v at t leaves each a message, here u's, in which m are the memories as they are then and t_u is when m_u last changed:
 //!
-//!     [m_u | m_v | f_T(t - t_u) | e]
+//! ```text
+//! [m_u | m_v | f_T(t - t_u) | e]
+//! ```
 //!
 //! The newest message of a node stays pending until the node's next step. Whoever looks at the node before that sees the memory
 //! the message would make, GRU(message, m_u), so the updater learns from what is asked; only [`Encoder::observe`] writes it. A
