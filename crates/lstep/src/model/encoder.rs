@@ -8,15 +8,16 @@
 //! [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits would repeat this file.
 
 use super::learn::{Learner, Lesson};
+pub use super::room::FeatureWidths;
+use super::room::Rooms;
 use super::{Facts, Model};
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::protocol::{Queries, Scores};
 use lstep_tensor::{Draw, Gradients, Parameters, Tape, Var, Workspace};
 use rustc_hash::FxHashMap;
-use std::sync::Mutex;
 
 /// What turns questions into logits.
 pub trait Encoder: Clone + Send + Sync {
@@ -62,15 +63,6 @@ pub trait Encoder: Clone + Send + Sync {
 
     /// Reads the state that [`Encoder::save_state`] wrote.
     fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Self::State>;
-}
-
-/// Widths of node and event features that weights have room for.
-#[derive(Debug, Clone, Copy)]
-pub struct FeatureWidths {
-    /// Of a node.
-    pub node: usize,
-    /// Of an event.
-    pub edge: usize,
 }
 
 /// What a call asks: distinct seeds, and pairs of them.
@@ -124,23 +116,13 @@ pub struct Room<L> {
 /// An encoder as a model.
 pub struct Learned<E: Encoder> {
     encoder: E,
-    /// Memory that calls leave for later calls; one for each call at work.
-    rooms: Mutex<Vec<Room<E::Lists>>>,
+    rooms: Rooms<Room<E::Lists>>,
 }
 
 impl<E: Encoder> Learned<E> {
     /// The model of an encoder.
     pub fn new(encoder: E) -> Learned<E> {
-        Learned { encoder, rooms: Mutex::default() }
-    }
-
-    /// Works with some room, on a thread of the pool: an operation that begins outside of it would pass to the pool and back.
-    fn with_room<T: Send>(&self, work: impl FnOnce(&mut Room<E::Lists>) -> T + Send) -> T {
-        let lock = || self.rooms.lock().expect("no call panics while it holds the list");
-        let mut room = lock().pop().unwrap_or_default();
-        let result = lstep_tensor::awake(|| work(&mut room));
-        lock().push(room);
-        result
+        Learned { encoder, rooms: Rooms::default() }
     }
 
     /// The share of a lesson's loss that some of its pairs have, events and negatives in turn.
@@ -163,20 +145,6 @@ impl<E: Encoder> Learned<E> {
         tape.backward(loss, gradients);
         value
     }
-
-    fn check_features(&self, past: Past<'_>) -> Result<()> {
-        let room = self.encoder.feature_widths();
-        for (setting, width, most) in [
-            ("edge_width", past.event_feature_width(), room.edge),
-            ("node_width", past.node_feature_width(), room.node),
-        ] {
-            if width > most {
-                let remedy = format!("the stream's features are {width} wide: set it to that");
-                return Err(Error::setting(setting, most, remedy));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl<E: Encoder> Clone for Learned<E> {
@@ -194,9 +162,9 @@ impl<E: Encoder> Model for Learned<E> {
 
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
-        self.check_features(past)?;
+        self.encoder.feature_widths().check(past)?;
         let mut values = Vec::with_capacity(ask.pairs());
-        self.with_room(|room| {
+        self.rooms.with(|room| {
             let Room { workspace, lists, asked } = room;
             let mut pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
             while values.len() < ask.pairs() {
@@ -215,7 +183,7 @@ impl<E: Encoder> Model for Learned<E> {
     }
 
     fn observe(&self, known: Revealed<'_>, state: &mut E::State, step: &[Event]) -> Result<()> {
-        self.with_room(|room| self.encoder.observe(room, known, state, step));
+        self.rooms.with(|room| self.encoder.observe(room, known, state, step));
         Ok(())
     }
 }
@@ -239,11 +207,11 @@ impl<E: Encoder> Learner for Learned<E> {
         workspace: &mut Workspace,
         gradients: &mut Gradients,
     ) -> Result<Option<f64>> {
-        self.check_features(past)?;
+        self.encoder.feature_widths().check(past)?;
         if lesson.events.is_empty() {
             return Ok(None);
         }
-        let loss = self.with_room(|room| {
+        let loss = self.rooms.with(|room| {
             let Room { lists, asked, .. } = room;
             let mut rows = lesson.events.iter().zip(lesson.negatives).peekable();
             let (mut loss, mut piece) = (0.0, 0);

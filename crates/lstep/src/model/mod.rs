@@ -17,6 +17,7 @@ mod lstep;
 mod meetings;
 mod pair;
 mod popularity;
+mod room;
 mod setting;
 mod tgn;
 

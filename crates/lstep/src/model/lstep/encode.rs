@@ -52,8 +52,7 @@ impl<'a> Encoder<'a> {
         runs: &mut Vec<Run>,
     ) -> Var {
         let (width, memory) = (self.config.position_width, &state.approximations);
-        let known_before = !tape.is_training();
-        let unknown = if known_before { &memory.unknown(self.version, &gathered.nodes) } else { &gathered.nodes };
+        let unknown = if tape.is_training() { &gathered.nodes } else { &memory.unknown(self.version, &gathered.nodes) };
         if !unknown.is_empty() {
             let filtered = self.filter(tape, unknown, &state.positions, runs);
             memory.keep(self.version, width, unknown.iter().copied().zip(tape.value(filtered).iter_rows()));
@@ -68,7 +67,7 @@ impl<'a> Encoder<'a> {
         if complete { known } else { self.filter(tape, &gathered.nodes, &state.positions, runs) }
     }
 
-    /// p~_d = sum over slots j of g[d, j] p_d[j], with the kernel g folded from the filter, both transforms and the weighted sum:
+    /// p~_d = sum over slots j of g[j, d] p_d[j], with the kernel g folded from the filter, both transforms and the weighted sum:
     /// [nodes, d_P].
     fn filter<'t>(&self, tape: &mut Tape<'t>, nodes: &[NodeId], positions: &'t Positions, runs: &mut Vec<Run>) -> Var {
         let [re, im] = self.weights.filter.map(|id| tape.parameter(id));

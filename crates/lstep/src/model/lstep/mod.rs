@@ -28,9 +28,10 @@ pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
 
 use super::learn::{Learner, Lesson};
+use super::room::{FeatureWidths, Rooms};
 use super::{Facts, Model};
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
@@ -41,15 +42,13 @@ use gather::Gathered;
 use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
 use pairs::Pairs;
 use parameters::Weights;
-use std::sync::Mutex;
 
 /// The model: settings and weights.
 pub struct Lstep {
     config: LstepConfig,
     parameters: Parameters,
     weights: Weights,
-    /// Memory that calls leave for later calls; one for each call at work.
-    rooms: Mutex<Vec<Room>>,
+    rooms: Rooms<Room>,
 }
 
 /// What passing events leave behind.
@@ -106,7 +105,7 @@ impl Clone for Lstep {
             config: self.config.clone(),
             parameters: self.parameters.clone(),
             weights: self.weights,
-            rooms: Mutex::default(),
+            rooms: Rooms::default(),
         }
     }
 }
@@ -117,7 +116,7 @@ impl Lstep {
         config.check()?;
         let mut parameters = Parameters::new(seed);
         let weights = Weights::add(&mut parameters, &config);
-        Ok(Lstep { config, parameters, weights, rooms: Mutex::default() })
+        Ok(Lstep { config, parameters, weights, rooms: Rooms::default() })
     }
 
     /// The settings.
@@ -127,15 +126,6 @@ impl Lstep {
 
     fn encoder(&self) -> Encoder<'_> {
         Encoder { config: &self.config, weights: &self.weights, version: self.parameters.version() }
-    }
-
-    /// Works with some room, on a thread of the pool: an operation that begins outside of it would pass to the pool and back.
-    fn with_room<T: Send>(&self, work: impl FnOnce(&mut Room) -> T + Send) -> T {
-        let lock = || self.rooms.lock().expect("no call panics while it holds the list");
-        let mut room = lock().pop().unwrap_or_default();
-        let result = lstep_tensor::awake(|| work(&mut room));
-        lock().push(room);
-        result
     }
 
     /// The seed's number among those gathered; its meetings are looked up if it is new.
@@ -164,19 +154,7 @@ impl Lstep {
     }
 
     fn fits(&self, past: Past<'_>) -> Result<()> {
-        for (setting, width, most) in [
-            ("edge_width", past.event_feature_width(), self.config.edge_width),
-            ("node_width", past.node_feature_width(), self.config.node_width),
-        ] {
-            if width > most {
-                return Err(Error::setting(
-                    setting,
-                    most,
-                    format!("the stream's features are {width} wide: set it to that"),
-                ));
-            }
-        }
-        Ok(())
+        FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }.check(past)
     }
 
     /// Positions of the first step's nodes, from the graph of its events.
@@ -210,7 +188,7 @@ impl Lstep {
             return Some(Snapshot { nodes, vectors });
         }
         let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
-        self.with_room(|room| {
+        self.rooms.with(|room| {
             for some in nodes.chunks(AT_ONCE) {
                 self.updated(room, known, state, now, some, &mut vectors);
             }
@@ -255,7 +233,7 @@ impl Model for Lstep {
     fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
         self.fits(past)?;
         let mut values = Vec::with_capacity(ask.pairs());
-        self.with_room(|room| {
+        self.rooms.with(|room| {
             let mut row = 0;
             let mut candidate = 0;
             while row < ask.len() {
@@ -380,7 +358,7 @@ impl Lstep {
         if lesson.events.is_empty() || first_step {
             return Ok((None, beside()));
         }
-        Ok(self.with_room(|room| {
+        Ok(self.rooms.with(|room| {
             let Room { gathered, runs, .. } = room;
             let asked = self.gather_lesson(gathered, past, lesson);
             let mut tape = workspace.train(&self.parameters, draw);

@@ -76,7 +76,7 @@ impl Model for ReleasedLeak {
     fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
         self.honest.fits(past)?;
         let told = told(ask);
-        let values = self.honest.with_room(|Room { workspace, gathered, runs }| {
+        let values = self.honest.rooms.with(|Room { workspace, gathered, runs }| {
             gathered.clear();
             let mut pairs = Pairs::default();
             for row in ask.rows() {
@@ -121,7 +121,7 @@ impl Learner for ReleasedLeak {
             return Ok(None);
         }
         let told: NodeSet = lesson.events.iter().flat_map(|event| [event.source, event.destination]).collect();
-        let loss = self.honest.with_room(|Room { gathered, runs, .. }| {
+        let loss = self.honest.rooms.with(|Room { gathered, runs, .. }| {
             let asked = self.honest.gather_lesson(gathered, past, lesson);
             let mut tape = workspace.train(&self.honest.parameters, draw);
             let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
