@@ -4,54 +4,58 @@
 //! own map has no order and the same checkpoint has to give the same bytes. That entry begins with the SHA-256 of all other
 //! bytes of the file, at a fixed place, so it is checked before anything is parsed. A file is written under a temporary
 //! name, brought to the disk, and renamed: under its right name it is always whole, also after a kill.
+//!
+//! A state can be most of the memory a run has, so it is never there twice: what is written is borrowed from its owner, and what is
+//! read goes from the file into the vectors that the new owner takes.
 
 mod disk;
 mod layout;
 
-pub(crate) use disk::replace;
 pub use disk::{append_line, write_text};
+pub(crate) use disk::{duplicate, replace};
 
 use crate::error::{Error, InputFault, Result};
 use safetensors::Dtype;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::BufReader;
 use std::path::Path;
 
 /// Named tensors and small texts, to be kept in one file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Checkpoint {
+pub struct Checkpoint<'a> {
     /// The tensors; their order is kept, their names differ.
-    pub tensors: Vec<Tensor>,
+    pub tensors: Vec<Tensor<'a>>,
     /// Small texts by name: versions, settings as JSON.
     pub notes: BTreeMap<String, String>,
 }
 
 /// Numbers with a name and a shape.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tensor {
+pub struct Tensor<'a> {
     /// Its name, a path such as `position.in.weight`.
     pub name: String,
     /// Its dimensions, outermost first; their product is the number of values.
     pub shape: Vec<usize>,
     /// Its values, row-major.
-    pub values: Values,
+    pub values: Values<'a>,
 }
 
 /// Numbers of one type.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum Values<'a> {
     /// Floats of 32 bits.
-    F32(Vec<f32>),
+    F32(Cow<'a, [f32]>),
     /// Whole numbers of 32 bits.
-    U32(Vec<u32>),
+    U32(Cow<'a, [u32]>),
     /// Whole numbers of 64 bits.
-    U64(Vec<u64>),
+    U64(Cow<'a, [u64]>),
     /// Floats of 64 bits.
-    F64(Vec<f64>),
+    F64(Cow<'a, [f64]>),
 }
 
-impl Checkpoint {
+impl<'a> Checkpoint<'a> {
     /// Writes the file, in place of an older one of that name if there is one.
     ///
     /// # Errors
@@ -68,35 +72,29 @@ impl Checkpoint {
     /// # Errors
     ///
     /// If the file cannot be read, is something else, or is not exactly as it was written.
-    pub fn read(path: impl AsRef<Path>) -> Result<Checkpoint> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Checkpoint<'static>> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let mut bytes = Vec::new();
-        // The beginning first: of a large file of another kind, or of one without an end, no more is read than that.
-        file.by_ref().take(layout::HEAD as u64).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
-        layout::check_head(&name, &bytes)?;
-        file.read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
-        Checkpoint::parse(&name, &bytes)
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        Checkpoint::parse(path, BufReader::with_capacity(1 << 16, file))
     }
 
     /// Adds a list of f32.
-    pub fn push_f32(&mut self, name: &str, values: &[f32]) {
-        self.push(name, values.len(), Values::F32(values.to_vec()));
+    pub fn push_f32(&mut self, name: &str, values: impl Into<Cow<'a, [f32]>>) {
+        self.push(name, Values::F32(values.into()));
     }
 
     /// Adds a list of u32.
-    pub fn push_u32(&mut self, name: &str, values: &[u32]) {
-        self.push(name, values.len(), Values::U32(values.to_vec()));
+    pub fn push_u32(&mut self, name: &str, values: impl Into<Cow<'a, [u32]>>) {
+        self.push(name, Values::U32(values.into()));
     }
 
     /// Adds a list of u64.
-    pub fn push_u64(&mut self, name: &str, values: &[u64]) {
-        self.push(name, values.len(), Values::U64(values.to_vec()));
+    pub fn push_u64(&mut self, name: &str, values: impl Into<Cow<'a, [u64]>>) {
+        self.push(name, Values::U64(values.into()));
     }
 
-    fn push(&mut self, name: &str, length: usize, values: Values) {
-        self.tensors.push(Tensor { name: name.to_string(), shape: vec![length], values });
+    fn push(&mut self, name: &str, values: Values<'a>) {
+        self.tensors.push(Tensor { name: name.to_string(), shape: vec![values.len()], values });
     }
 
     /// The values of a tensor of f32.
@@ -104,6 +102,15 @@ impl Checkpoint {
         match self.values(name)? {
             Values::F32(values) => Ok(values),
             other => Err(of_another_type(name, other, "F32")),
+        }
+    }
+
+    /// The values of a tensor of f32, taken out of it, for a tensor that may be large.
+    pub fn take_f32(&mut self, name: &str) -> Result<Vec<f32>> {
+        let tensor = self.tensors.iter_mut().find(|tensor| tensor.name == name);
+        match tensor.map(|tensor| &mut tensor.values) {
+            Some(Values::F32(values)) => Ok(std::mem::take(values).into_owned()),
+            _ => self.f32(name).map(<[f32]>::to_vec),
         }
     }
 
@@ -132,7 +139,7 @@ impl Checkpoint {
     }
 
     /// A tensor, whatever its type.
-    pub fn tensor(&self, name: &str) -> Result<&Tensor> {
+    pub fn tensor(&self, name: &str) -> Result<&Tensor<'a>> {
         let found = self.tensors.iter().find(|tensor| tensor.name == name);
         found.ok_or_else(|| missing(format!("has no tensor {name:?}")))
     }
@@ -142,7 +149,7 @@ impl Checkpoint {
         self.notes.get(name).map(String::as_str).ok_or_else(|| missing(format!("has no note {name:?}")))
     }
 
-    fn values(&self, name: &str) -> Result<&Values> {
+    fn values(&self, name: &str) -> Result<&Values<'a>> {
         self.tensor(name).map(|tensor| &tensor.values)
     }
 }
@@ -155,7 +162,7 @@ fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {
     missing(format!("has {name:?} as {}, not as {wanted}", found.kind()))
 }
 
-impl Values {
+impl Values<'_> {
     /// Their type as the format names it.
     fn kind(&self) -> Dtype {
         match self {

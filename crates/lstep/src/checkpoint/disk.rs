@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a text file, in place of an older one of that name if there is one; under its name it is always whole.
 pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
@@ -23,12 +23,33 @@ pub fn append_line(path: impl AsRef<Path>, line: &str) -> Result<()> {
     append().map_err(|error| Error::io(path, error))
 }
 
+/// Gives a whole file a second name, in place of an older file of that name if there is one. The bytes are shared where the file
+/// system can do that, which is safe for files that are only ever replaced, never changed.
+pub(crate) fn duplicate(from: &Path, to: &Path) -> Result<()> {
+    let linked = || {
+        let partial = partial(to)?;
+        let _ = fs::remove_file(&partial);
+        fs::hard_link(from, &partial)?;
+        fs::rename(&partial, to)
+    };
+    if linked().is_ok() {
+        return Ok(());
+    }
+    let mut original = File::open(from).map_err(|error| Error::io(from, error))?;
+    replace(to, |out| io::copy(&mut original, out).map(drop))
+}
+
+/// Where a file is written before it gets its name.
+fn partial(path: &Path) -> io::Result<PathBuf> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::InvalidFilename)?);
+    name.push(".partial");
+    Ok(path.with_file_name(name))
+}
+
 /// Writes `.NAME.partial` beside the file, brings it to the disk and renames it. What a kill leaves there the next call replaces.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().ok_or_else(|| Error::io(path, io::ErrorKind::InvalidFilename.into()))?);
-    name.push(".partial");
-    let partial = path.with_file_name(name);
+    let partial = partial(path).map_err(|error| Error::io(path, error))?;
     let attempt = || {
         let mut out = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
         write(&mut out)?;

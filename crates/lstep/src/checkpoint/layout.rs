@@ -9,7 +9,8 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Seek, Write};
+use std::path::Path;
 
 /// How every header begins; the SHA-256 follows.
 const BEGINNING: &[u8] = br#"{"__metadata__":{"lstep":"{\"sha256\":\""#;
@@ -33,7 +34,7 @@ struct Entry<'a> {
     notes: Cow<'a, BTreeMap<String, String>>,
 }
 
-impl Checkpoint {
+impl Checkpoint<'_> {
     /// Everything before the values, with the SHA-256 in its place.
     pub(super) fn header(&self, file: &str) -> Result<Vec<u8>> {
         let refused = |problem: String| Error::from(InputFault::new(file, problem, "this is a fault of the caller"));
@@ -90,28 +91,29 @@ impl Checkpoint {
     }
 
     /// The tensors in the order of the file.
-    fn laid_out(&self) -> Vec<&Tensor> {
-        let mut tensors: Vec<&Tensor> = self.tensors.iter().collect();
+    fn laid_out(&self) -> Vec<&Tensor<'_>> {
+        let mut tensors: Vec<&Tensor<'_>> = self.tensors.iter().collect();
         tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.values.kind().bitsize()));
         tensors
     }
 
-    /// Reads the whole file, given its bytes.
-    pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Checkpoint> {
-        check_head(file, bytes)?;
-        let mut hash = Fingerprint::default();
-        hash.take(&bytes[..DIGEST]);
-        hash.take(&bytes[HEAD..]);
-        if hash.hex().as_bytes() != &bytes[DIGEST..HEAD] {
-            return Err(damaged(file, "it was cut off or altered, for its SHA-256 is not the one written in it").into());
-        }
+    /// Reads the whole file: once to see that it is as it was written, and only then for what is in it.
+    pub(super) fn parse(path: &Path, mut source: impl BufRead + Seek) -> Result<Checkpoint<'static>> {
+        let file = path.display().to_string();
+        let failed = |error| Error::io(path, error);
+        let size = check_digest(path, &mut source)?;
+        source.rewind().map_err(failed)?;
         // From here on the bytes are those that somebody wrote; what follows refuses a file made up by hand.
-        let made_up = || damaged(file, "its header does not describe its contents");
-        let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk().ok_or_else(made_up)?)).ok();
-        let header = length.filter(|&length| length <= MAX_HEADER).and_then(|length| bytes.get(8..8 + length));
-        let header = header.ok_or_else(made_up)?;
-        let data = &bytes[8 + header.len()..];
-        let metadata: Metadata = serde_json::from_slice(header).map_err(|_| made_up())?;
+        let made_up = || damaged(&file, "its header does not describe its contents");
+        let mut length = [0; 8];
+        source.read_exact(&mut length).map_err(failed)?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_HEADER as u64 || length > size - 8 {
+            return Err(made_up().into());
+        }
+        let mut header = vec![0; length as usize];
+        source.read_exact(&mut header).map_err(failed)?;
+        let metadata: Metadata = serde_json::from_slice(&header).map_err(|_| made_up())?;
         let entry = metadata.metadata().as_ref().and_then(|texts| texts.get("lstep")).ok_or_else(made_up)?;
         let Format { format } = serde_json::from_str(entry).map_err(|_| made_up())?;
         if format != FORMAT {
@@ -119,18 +121,50 @@ impl Checkpoint {
             return Err(InputFault::new(file, problem, "read it with the version that wrote it").into());
         }
         let entry: Entry<'_> = serde_json::from_str(entry).map_err(|_| made_up())?;
-        let mut infos = metadata.tensors();
-        if metadata.data_len() != data.len() || infos.len() != entry.order.len() {
+        let infos = metadata.tensors();
+        if metadata.data_len() as u64 != size - 8 - length || infos.len() != entry.order.len() {
             return Err(made_up().into());
         }
-        let tensors = entry.order.into_iter().map(|name| {
-            let info = infos.remove(&name)?;
-            let values = Values::parse(info.dtype, data.get(info.data_offsets.0..info.data_offsets.1)?)?;
-            Some(Tensor { name, shape: info.shape.clone(), values })
-        });
-        let tensors = tensors.collect::<Option<_>>().ok_or_else(made_up)?;
+        // The format's reader has made sure that the tensors lie one after another, without a gap.
+        let mut laid_out: Vec<(&String, &TensorInfo)> = infos.iter().map(|(name, info)| (name, *info)).collect();
+        laid_out.sort_by_key(|(_, info)| info.data_offsets);
+        let mut tensors: Vec<Option<Tensor<'static>>> = entry.order.iter().map(|_| None).collect();
+        for (name, info) in laid_out {
+            let place = entry.order.iter().position(|ordered| ordered == name).ok_or_else(made_up)?;
+            let bytes = info.data_offsets.1 - info.data_offsets.0;
+            let values = Values::read(info.dtype, bytes, &mut source).map_err(failed)?.ok_or_else(made_up)?;
+            tensors[place] = Some(Tensor { name: name.clone(), shape: info.shape.clone(), values });
+        }
+        let tensors = tensors.into_iter().collect::<Option<_>>().ok_or_else(made_up)?;
         Ok(Checkpoint { tensors, notes: entry.notes.into_owned() })
     }
+}
+
+/// Refuses a file whose SHA-256 is not the one written in it; tells its length. Of a large file of another kind, or of one without
+/// an end, no more is read than the beginning.
+fn check_digest(path: &Path, source: &mut impl BufRead) -> Result<u64> {
+    let file = path.display().to_string();
+    let failed = |error| Error::io(path, error);
+    let mut head = Vec::with_capacity(HEAD);
+    source.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    check_head(&file, &head)?;
+    let mut hash = Fingerprint::default();
+    hash.take(&head[..DIGEST]);
+    let mut size = HEAD as u64;
+    loop {
+        let some = source.fill_buf().map_err(failed)?;
+        if some.is_empty() {
+            break;
+        }
+        hash.take(some);
+        let taken = some.len();
+        size += taken as u64;
+        source.consume(taken);
+    }
+    if hash.hex().as_bytes() != &head[DIGEST..] {
+        return Err(damaged(&file, "it was cut off or altered, for its SHA-256 is not the one written in it").into());
+    }
+    Ok(size)
 }
 
 /// Read first, so that an entry of a later format need not look like an [`Entry`].
@@ -140,7 +174,7 @@ struct Format {
 }
 
 /// Refuses what is not the beginning of a checkpoint.
-pub(super) fn check_head(file: &str, bytes: &[u8]) -> Result<()> {
+fn check_head(file: &str, bytes: &[u8]) -> Result<()> {
     let begun = &bytes[bytes.len().min(8)..bytes.len().min(DIGEST)];
     if bytes.is_empty() {
         Err(damaged(file, "it is empty").into())
@@ -158,7 +192,7 @@ fn damaged(file: &str, how: &str) -> InputFault {
     InputFault::new(file, format!("is not a whole checkpoint: {how}"), remedy)
 }
 
-impl Values {
+impl Values<'_> {
     fn emit(&self, out: &mut impl Write) -> io::Result<()> {
         fn put<T: Copy, const W: usize>(values: &[T], bytes: fn(T) -> [u8; W], out: &mut impl Write) -> io::Result<()> {
             let mut buffer = Vec::with_capacity(values.len().min(4096));
@@ -177,16 +211,28 @@ impl Values {
         }
     }
 
-    fn parse(kind: Dtype, bytes: &[u8]) -> Option<Self> {
-        fn take<T, const W: usize>(bytes: &[u8], value: fn([u8; W]) -> T) -> Vec<T> {
-            bytes.as_chunks().0.iter().map(|&bytes| value(bytes)).collect()
+    /// Reads `bytes` bytes of a type; nothing if a checkpoint has no such type.
+    fn read(kind: Dtype, bytes: usize, source: &mut impl Read) -> io::Result<Option<Values<'static>>> {
+        fn take<T: Clone, const W: usize>(
+            bytes: usize,
+            value: fn([u8; W]) -> T,
+            source: &mut impl Read,
+        ) -> io::Result<Cow<'static, [T]>> {
+            let mut values = Vec::with_capacity(bytes / W);
+            let mut buffer = [[0; W]; 4096];
+            while values.len() < bytes / W {
+                let some = &mut buffer[..(bytes / W - values.len()).min(4096)];
+                source.read_exact(some.as_flattened_mut())?;
+                values.extend(some.iter().map(|&bytes| value(bytes)));
+            }
+            Ok(Cow::Owned(values))
         }
-        match kind {
-            Dtype::F32 => Some(Values::F32(take(bytes, f32::from_le_bytes))),
-            Dtype::U32 => Some(Values::U32(take(bytes, u32::from_le_bytes))),
-            Dtype::U64 => Some(Values::U64(take(bytes, u64::from_le_bytes))),
-            Dtype::F64 => Some(Values::F64(take(bytes, f64::from_le_bytes))),
-            _ => None,
-        }
+        Ok(Some(match kind {
+            Dtype::F32 => Values::F32(take(bytes, f32::from_le_bytes, source)?),
+            Dtype::U32 => Values::U32(take(bytes, u32::from_le_bytes, source)?),
+            Dtype::U64 => Values::U64(take(bytes, u64::from_le_bytes, source)?),
+            Dtype::F64 => Values::F64(take(bytes, f64::from_le_bytes, source)?),
+            _ => return Ok(None),
+        }))
     }
 }

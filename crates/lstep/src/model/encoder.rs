@@ -59,10 +59,10 @@ pub trait Encoder: Clone + Send + Sync {
     fn observe(&self, room: &mut Room<Self::Lists>, known: Revealed<'_>, state: &mut Self::State, step: &[Event]);
 
     /// Writes the state into a checkpoint.
-    fn save_state(&self, state: &Self::State, checkpoint: &mut Checkpoint);
+    fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
 
     /// Reads the state that [`Encoder::save_state`] wrote.
-    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Self::State>;
+    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<Self::State>;
 }
 
 /// What a call asks: distinct seeds, and pairs of them.
@@ -233,11 +233,11 @@ impl<E: Encoder> Learner for Learned<E> {
         Ok(Some(loss))
     }
 
-    fn save_state(&self, state: &E::State, checkpoint: &mut Checkpoint) {
+    fn save_state<'a>(&self, state: &'a E::State, checkpoint: &mut Checkpoint<'a>) {
         self.encoder.save_state(state, checkpoint);
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<E::State> {
+    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<E::State> {
         self.encoder.load_state(facts, checkpoint)
     }
 }

@@ -238,9 +238,9 @@ impl Encoder for GraphMixer {
 
     fn observe(&self, _: &mut Room<Meetings>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
 
-    fn save_state(&self, (): &(), _: &mut Checkpoint) {}
+    fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 
-    fn load_state(&self, _: &Facts, _: &Checkpoint) -> Result<()> {
+    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<()> {
         Ok(())
     }
 }

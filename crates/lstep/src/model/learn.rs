@@ -59,10 +59,10 @@ pub trait Learner: Model + Clone {
     }
 
     /// Writes the state into a checkpoint.
-    fn save_state(&self, state: &Self::State, checkpoint: &mut Checkpoint);
+    fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
 
     /// Reads the state that [`Learner::save_state`] wrote.
-    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Self::State>;
+    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<Self::State>;
 }
 
 /// How weights follow gradients.
@@ -88,10 +88,10 @@ pub trait Pupil: Session {
     fn weights(&self) -> usize;
 
     /// Weights, moments and state.
-    fn save(&self, checkpoint: &mut Checkpoint);
+    fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>);
 
     /// Takes over what [`Pupil::save`] wrote.
-    fn load(&mut self, checkpoint: &Checkpoint) -> Result<()>;
+    fn load(&mut self, checkpoint: Checkpoint<'_>) -> Result<()>;
 }
 
 /// Joins a learner with the state before the first event and a fresh optimiser.
@@ -164,7 +164,7 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
         self.joined.model.parameters().count()
     }
 
-    fn save(&self, checkpoint: &mut Checkpoint) {
+    fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
         let model = &self.joined.model;
         for parameter in model.parameters().iter() {
             checkpoint.push_f32(&format!("weight.{}", parameter.name), parameter.values);
@@ -173,11 +173,11 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             checkpoint.push_f32(&format!("first.{}", moments.name), moments.first);
             checkpoint.push_f32(&format!("second.{}", moments.name), moments.second);
         }
-        checkpoint.push_u64("adam.steps", &[self.adam.steps()]);
+        checkpoint.push_u64("adam.steps", vec![self.adam.steps()]);
         model.save_state(&self.joined.state, checkpoint);
     }
 
-    fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+    fn load(&mut self, mut checkpoint: Checkpoint<'_>) -> Result<()> {
         let model = Arc::make_mut(&mut self.joined.model);
         let names: Vec<String> = model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();
         for name in &names {
@@ -187,7 +187,7 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             self.adam.load(Moments { name, first, second })?;
         }
         self.adam.load_steps(checkpoint.u64("adam.steps")?.first().copied().unwrap_or(0));
-        self.joined.state = model.load_state(&self.facts, checkpoint)?;
+        self.joined.state = model.load_state(&self.facts, &mut checkpoint)?;
         Ok(())
     }
 }

@@ -9,14 +9,16 @@
 //! | `report.json` | the final evaluation |
 //!
 //! Every file is written under another name and renamed, so a run that is killed leaves whole files behind. `last` is written after
-//! every epoch and when asked to stop; what came after it is done again in the same way, so the end is the same to the bit.
+//! the training pass of every epoch, after its validation, and when asked to stop; what came after it is done again in the same
+//! way, so the end is the same to the bit. Since the pass is on the disk before validation begins, validation and evaluation may
+//! use up the state in memory: there is only ever one.
 
 use super::config::RunConfig;
 use super::evaluate::{evaluate, facts};
 use super::job::Stream;
 use super::report::{EvaluationReport, ResultRow};
 use super::train::{Course, EpochReport, Progress, Selection};
-use crate::checkpoint::{Checkpoint, append_line, write_text};
+use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
 use crate::fingerprint::Fingerprint;
@@ -26,6 +28,7 @@ use crate::read::read;
 use lstep_tensor::AdamConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// The folder of a run.
@@ -168,7 +171,6 @@ impl Fit {
         let path = fit.folder.file("last.safetensors");
         let checkpoint = Checkpoint::read(&path)?;
         same_stream(&path, &checkpoint, &fit.fingerprint)?;
-        fit.pupil.load(&checkpoint)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
             InputFault::new(
@@ -179,6 +181,7 @@ impl Fit {
         };
         fit.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
         fit.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
+        fit.pupil.load(checkpoint)?;
         fit.keep_metrics_before(fit.progress.epoch)?;
         Ok(fit)
     }
@@ -246,13 +249,16 @@ impl Fit {
                 return Ok(false);
             }
             let share = 1.0 - f64::from(first) / self.course.steps() as f64;
-            let report = self.validate(started.elapsed().as_secs_f64(), share)?;
+            let train_seconds = started.elapsed().as_secs_f64();
+            self.save("last.safetensors")?;
+            let report = self.validate(train_seconds, share)?;
             if report.improved {
-                self.save("best.safetensors")?;
+                duplicate(&self.folder.file("last.safetensors"), &self.folder.file("best.safetensors"))?;
             }
             let line = serde_json::to_string(&report).expect("a report is plain data");
             append_line(self.folder.file("metrics.jsonl"), &line)?;
             self.progress = Progress::start(self.progress.epoch + 1);
+            self.pupil.restart();
             self.save("last.safetensors")?;
             if !watch(Moment::Epoch(&report)) {
                 return Ok(self.is_finished());
@@ -263,15 +269,15 @@ impl Fit {
 
     /// The best epoch, opened to be asked. The stream is not read again.
     pub fn into_trained(mut self) -> Result<Trained> {
-        self.pupil.load(&Checkpoint::read(self.folder.file("best.safetensors"))?)?;
-        Ok(Trained { ground: self.ground, pupil: self.pupil })
+        self.pupil.restart();
+        Trained::read(self.ground, &self.folder)
     }
 
-    /// The state streams on into validation, and a fork of it is all that validation changes.
+    /// The state streams on into validation.
     fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
         let started = Instant::now();
-        let mut session = self.pupil.fork();
-        let outcome = evaluate(session.as_mut(), &self.ground.stream.log, &self.validation, &|_, _| ())?.swap_remove(0);
+        let session = self.pupil.as_mut();
+        let outcome = evaluate(session, &self.ground.stream.log, &self.validation, &|_, _| ())?.swap_remove(0);
         let validation_seconds = started.elapsed().as_secs_f64();
         let improved = self.selection.take(self.progress.epoch, outcome.ap, outcome.auc);
         Ok(EpochReport {
@@ -323,19 +329,34 @@ fn same_stream(path: &Path, checkpoint: &Checkpoint, fingerprint: &str) -> Resul
 /// A trained run, opened to be asked.
 pub struct Trained {
     ground: Ground,
-    pupil: Box<dyn Pupil>,
+    best: PathBuf,
+    /// The pupil after training, until somebody uses its state up; then it is read again.
+    fresh: Mutex<Option<Box<dyn Pupil>>>,
 }
 
 impl Trained {
     /// Opens the best epoch of a run.
     pub fn open(folder: &RunFolder) -> Result<Trained> {
-        let ground = Ground::read(folder.config()?)?;
-        let path = folder.file("best.safetensors");
-        let checkpoint = Checkpoint::read(&path)?;
-        same_stream(&path, &checkpoint, &ground.fingerprint())?;
+        Trained::read(Ground::read(folder.config()?)?, folder)
+    }
+
+    fn read(ground: Ground, folder: &RunFolder) -> Result<Trained> {
+        let best = folder.file("best.safetensors");
+        let checkpoint = Checkpoint::read(&best)?;
+        same_stream(&best, &checkpoint, &ground.fingerprint())?;
         let mut pupil = ground.pupil()?;
-        pupil.load(&checkpoint)?;
-        Ok(Trained { ground, pupil })
+        pupil.load(checkpoint)?;
+        Ok(Trained { ground, best, fresh: Mutex::new(Some(pupil)) })
+    }
+
+    /// The pupil as training left it, to be used up.
+    fn pupil(&self) -> Result<Box<dyn Pupil>> {
+        if let Some(pupil) = self.fresh.lock().expect("nobody fails while holding it").take() {
+            return Ok(pupil);
+        }
+        let mut pupil = self.ground.pupil()?;
+        pupil.load(Checkpoint::read(&self.best)?)?;
+        Ok(pupil)
     }
 
     /// The settings.
@@ -353,7 +374,7 @@ impl Trained {
         let Ground { config, stream, split, .. } = &self.ground;
         let mut results = Vec::new();
         for exam in config.protocol.exams(self.ground.subject(), split, asked)? {
-            let outcomes = evaluate(self.pupil.fork().as_mut(), &stream.log, &exam, watch)?;
+            let outcomes = evaluate(self.pupil()?.as_mut(), &stream.log, &exam, watch)?;
             for (outcome, sheet) in outcomes.into_iter().zip(&exam.sheets) {
                 let hash = negatives_sha256(sheet, stream.log.events(), &stream.names);
                 results.push(ResultRow::new(config.model.clone(), outcome, hash, sheet.negatives().filled));
@@ -379,18 +400,15 @@ impl Trained {
 
     /// A session with the learned weights that has observed nothing.
     pub fn before_the_first_event(&self) -> Result<Box<dyn Session>> {
-        let mut pupil = self.ground.pupil()?;
-        let mut checkpoint = Checkpoint::default();
-        self.pupil.save(&mut checkpoint);
-        pupil.load(&checkpoint)?;
+        let mut pupil = self.pupil()?;
         pupil.restart();
-        Ok(pupil.fork())
+        Ok(pupil)
     }
 
     /// The session after the whole stream has been observed, as validation and test would have been.
     pub fn at_the_end(&self) -> Result<Box<dyn Session>> {
         let Ground { config, stream, split, .. } = &self.ground;
-        let mut session = self.pupil.fork();
+        let mut session = self.pupil()?;
         for part in [Part::Validation, Part::Test] {
             for step in cut(stream.log.events(), split.range(part), config.protocol.step(), self.ground.visibility()) {
                 let end = step.end;

@@ -307,13 +307,13 @@ impl Learner for Lstep {
         Ok(loss)
     }
 
-    fn save_state(&self, state: &LstepState, checkpoint: &mut Checkpoint) {
+    fn save_state<'a>(&self, state: &'a LstepState, checkpoint: &mut Checkpoint<'a>) {
         state.positions.save(checkpoint);
         let met: Vec<u32> = state.met.iter().map(|node| node.0).collect();
-        checkpoint.push_u32("state.met", &met);
+        checkpoint.push_u32("state.met", met);
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<LstepState> {
+    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<LstepState> {
         let mut state = self.begin(facts);
         state.positions.load(checkpoint)?;
         state.met = checkpoint.u32("state.met")?.iter().map(|&node| NodeId(node)).collect();

@@ -132,22 +132,22 @@ impl Positions {
     }
 
     /// Writes everything into a checkpoint.
-    pub fn save(&self, checkpoint: &mut Checkpoint) {
-        checkpoint.push_u32("positions.snapshots", &[self.snapshots]);
+    pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
+        checkpoint.push_u32("positions.snapshots", vec![self.snapshots]);
         checkpoint.push_u32("positions.newest", &self.newest);
         let rows: Vec<u32> = self.rows.iter().flat_map(|row| [row.since, row.before]).collect();
-        checkpoint.push_u32("positions.rows", &rows);
+        checkpoint.push_u32("positions.rows", rows);
         checkpoint.push_f32("positions.vectors", &self.vectors);
         checkpoint.push_u32("positions.free", &self.free);
         let expiring: Vec<u32> =
             self.expiring.iter().flat_map(|entry| [entry.at, entry.row, entry.successor]).collect();
-        checkpoint.push_u32("positions.expiring", &expiring);
+        checkpoint.push_u32("positions.expiring", expiring);
     }
 
     /// Takes over what [`Positions::save`] wrote for the same width and window.
-    pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+    pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
+        let vectors = checkpoint.take_f32("positions.vectors")?;
         let rows = checkpoint.u32("positions.rows")?;
-        let vectors = checkpoint.f32("positions.vectors")?;
         if rows.len() / 2 * self.width != vectors.len() {
             return Err(Error::LengthMismatch {
                 what: "stored positions and their rows",
@@ -158,7 +158,7 @@ impl Positions {
         self.snapshots = checkpoint.u32("positions.snapshots")?.first().copied().unwrap_or(0);
         self.newest = checkpoint.u32("positions.newest")?.to_vec();
         self.rows = rows.chunks_exact(2).map(|row| Row { since: row[0], before: row[1] }).collect();
-        self.vectors = vectors.to_vec();
+        self.vectors = vectors;
         self.free = checkpoint.u32("positions.free")?.to_vec();
         let expiring = checkpoint.u32("positions.expiring")?.chunks_exact(3);
         self.expiring = expiring.map(|e| Expiry { at: e[0], row: e[1], successor: e[2] }).collect();

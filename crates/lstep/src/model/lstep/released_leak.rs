@@ -135,11 +135,11 @@ impl Learner for ReleasedLeak {
 
     /// # Panics
     /// Always: a leaking model in a file could be taken for an honest one.
-    fn save_state(&self, _: &LstepState, _: &mut Checkpoint) {
+    fn save_state<'a>(&self, _: &'a LstepState, _: &mut Checkpoint<'a>) {
         panic!("a model with the released leak is never saved: the audit that trains it forgets it");
     }
 
-    fn load_state(&self, _: &Facts, _: &Checkpoint) -> Result<LstepState> {
+    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<LstepState> {
         Err(Error::setting("model", "with the released leak", "it is never saved: train an honest one"))
     }
 }

@@ -116,27 +116,27 @@ impl Memories {
     }
 
     /// Writes everything.
-    pub fn save(&self, checkpoint: &mut Checkpoint) {
+    pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
         let bits = |times: &[f64]| times.iter().map(|time| time.to_bits()).collect::<Vec<u64>>();
         let nodes: Vec<u32> = self.nodes.iter().map(|node| node.0).collect();
-        checkpoint.push_u32("state.nodes", &nodes);
+        checkpoint.push_u32("state.nodes", nodes);
         checkpoint.push_f32("state.memories", &self.memories);
-        checkpoint.push_u64("state.changed", &bits(&self.changed));
-        checkpoint.push_u64("state.message_width", &[self.message_width as u64]);
+        checkpoint.push_u64("state.changed", bits(&self.changed));
+        checkpoint.push_u64("state.message_width", vec![self.message_width as u64]);
         checkpoint.push_f32("state.messages", &self.messages);
-        checkpoint.push_u64("state.sent", &bits(&self.sent));
+        checkpoint.push_u64("state.sent", bits(&self.sent));
     }
 
     /// Takes over what [`Memories::save`] wrote.
-    pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+    pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
         let times = |bits: &[u64]| bits.iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<f64>>();
         for &node in checkpoint.u32("state.nodes")? {
             self.row_or_new(NodeId(node));
         }
-        self.memories = checkpoint.f32("state.memories")?.to_vec();
+        self.memories = checkpoint.take_f32("state.memories")?;
         self.changed = times(checkpoint.u64("state.changed")?);
         self.message_width = checkpoint.u64("state.message_width")?.first().map_or(0, |&width| width as usize);
-        self.messages = checkpoint.f32("state.messages")?.to_vec();
+        self.messages = checkpoint.take_f32("state.messages")?;
         self.sent = times(checkpoint.u64("state.sent")?);
         Ok(())
     }

@@ -307,11 +307,11 @@ impl Encoder for Tgn {
         self.send_messages(&mut room.workspace, known.past(), memories, &nodes.list, &newest);
     }
 
-    fn save_state(&self, memories: &Memories, checkpoint: &mut Checkpoint) {
+    fn save_state<'a>(&self, memories: &'a Memories, checkpoint: &mut Checkpoint<'a>) {
         memories.save(checkpoint);
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &Checkpoint) -> Result<Memories> {
+    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<Memories> {
         let mut memories = self.begin(facts);
         memories.load(checkpoint)?;
         Ok(memories)
