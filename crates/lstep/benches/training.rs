@@ -1,6 +1,8 @@
-//! How training grows with the stream: one pass of L-STEP (L 100, K 20, steps of 200, scope `touched`) over 5 million synthetic events
-//! of 640,000 nodes, or over the millions that LSTEP_TRAINING names. A row for every doubling: time per event since the row before, and the
-//! memory held. Prints a table; not a criterion bench, since one pass takes minutes.
+//! How training grows with the stream: one pass of L-STEP (L 100, K 20, steps of 200, scope `touched`) over synthetic streams of 0.25 to
+//! 4 million events, or of the millions that LSTEP_TRAINING names (`LSTEP_TRAINING=5` has 640,000 nodes). A row for each stream: time per
+//! event of the whole pass and of its last quarter, when histories are full. Nodes grow with events, so that every stream fills its
+//! histories alike. Processor time is what a busy machine leaves comparable, with RAYON_NUM_THREADS=1: idle threads wait awake. Prints
+//! a table; not a criterion bench, since a pass takes minutes.
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -11,18 +13,27 @@ use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::run::{Course, Progress, facts};
 use std::time::Instant;
 
-/// Events before the first row; each further row is at twice as many.
-const FIRST: u64 = 250_000;
-
 fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return; // `cargo test --benches` only wants to know that it runs.
     }
-    let millions: f64 = std::env::var("LSTEP_TRAINING").unwrap_or("5".into()).parse().expect("millions of events");
-    let events = (millions * 1e6) as u32;
+    let sizes = std::env::var("LSTEP_TRAINING").unwrap_or("0.25,0.5,1,2,4".into());
+    println!("{} threads", rayon::current_num_threads());
+    println!(
+        "| events | nodes | microseconds per event | in the last quarter | processor, microseconds per event | memory, MiB |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for millions in sizes.split(',') {
+        pass(millions.trim().parse().expect("millions of events, separated by commas"));
+    }
+    let peak = status_mebibytes("VmHWM:").map_or("-".into(), |memory| memory.to_string());
+    println!("peak memory {peak} MiB, the streams and making them included");
+}
+
+fn pass(millions: f64) {
     let config = SyntheticConfig {
         nodes: (millions * 128_000.0) as u32,
-        events,
+        events: (millions * 1e6) as u32,
         span: 365 * 86_400,
         habits: 0.001,
         ..SyntheticConfig::default()
@@ -34,24 +45,34 @@ fn main() {
     let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None };
     let model = ModelConfig::Lstep(LstepConfig { snapshots: 100, ..LstepConfig::default() });
     let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
-    println!("{} nodes, {} training events", config.nodes, course.events());
-    println!("| events | microseconds per event | events/s | memory, MiB |");
-    println!("|---|---|---|---|");
     let total = course.events() as u64;
-    let (mut from, mut next, mut started) = (0, FIRST.min(total), Instant::now());
+    let (started, used) = (Instant::now(), processor_seconds());
+    let mut late: Option<(u64, Instant)> = None;
     let mut watch = |_: &Progress, done: u64| {
-        if done >= next {
-            let (seconds, count) = (started.elapsed().as_secs_f64(), (done - from) as f64);
-            let memory = held_mebibytes().map_or("-".into(), |memory| memory.to_string());
-            println!("| {done} | {:.1} | {:.0} | {memory} |", seconds / count * 1e6, count / seconds);
-            (from, next, started) =
-                (done, if next == total { u64::MAX } else { (2 * next).min(total) }, Instant::now());
+        if late.is_none() && done * 4 >= total * 3 {
+            late = Some((done, Instant::now()));
         }
         true
     };
     course.go_on(pupil.as_mut(), &mut Progress::start(1), &mut watch).expect("a pass");
-    let peak = status_mebibytes("VmHWM:").map_or("-".into(), |memory| memory.to_string());
-    println!("peak memory {peak} MiB, the stream and making it included");
+    let each = |seconds: f64, events: u64| seconds / events as f64 * 1e6;
+    let late = late.map_or(0.0, |(from, since)| each(since.elapsed().as_secs_f64(), total - from));
+    let processor = processor_seconds().zip(used).map(|(now, before)| format!("{:.1}", each(now - before, total)));
+    let memory = held_mebibytes().map_or("-".into(), |memory| memory.to_string());
+    println!(
+        "| {total} | {} | {:.1} | {late:.1} | {} | {memory} |",
+        config.nodes,
+        each(started.elapsed().as_secs_f64(), total),
+        processor.unwrap_or("-".into()),
+    );
+}
+
+/// What this process has used of all processors, from Linux's account of it; nothing elsewhere.
+fn processor_seconds() -> Option<f64> {
+    let account = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut numbers = account.rsplit(')').next()?.split_whitespace().skip(11);
+    let ticks: f64 = numbers.next()?.parse::<f64>().ok()? + numbers.next()?.parse::<f64>().ok()?;
+    Some(ticks / 100.0)
 }
 
 fn held_mebibytes() -> Option<u64> {
