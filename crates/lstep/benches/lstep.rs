@@ -10,7 +10,7 @@ use lstep::model::{LstepConfig, ModelConfig, Optimiser};
 use lstep::protocol::{Queries, Split, StepRule, Visibility, cut};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{ReadOptions, read};
-use lstep::run::{Course, Progress, facts};
+use lstep::run::{Course, Progress, TrainConfig, facts};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ fn main() {
     let rule = StepRule::Events(128);
     let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None };
     let mut pupil = ModelConfig::Lstep(config).pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
-    let course = Course::new(&log, &split, rule, Visibility::Event, 0).expect("events");
+    let course = Course::new(&log, &split, rule, Visibility::Event, &TrainConfig::default()).expect("events");
     let started = Instant::now();
     course.go_on(pupil.as_mut(), &mut Progress::start(1), &mut |_, _| true).expect("an epoch");
     let seconds = started.elapsed().as_secs_f64();

@@ -10,7 +10,7 @@ use lstep::graph::EventLog;
 use lstep::model::{LstepConfig, ModelConfig, Optimiser};
 use lstep::protocol::{Split, StepRule, Visibility};
 use lstep::read::synthetic::{SyntheticConfig, generate};
-use lstep::run::{Course, Progress, facts};
+use lstep::run::{Course, Progress, TrainConfig, facts};
 use std::time::Instant;
 
 fn main() {
@@ -41,7 +41,8 @@ fn pass(millions: f64) {
     let log = EventLog::new(generate(&config).expect("a stream").events);
     // Nearly everything trains; a split has three parts, and none may be empty.
     let split = Split::chronological(log.events(), 0.998, 0.999).expect("three parts");
-    let course = Course::new(&log, &split, StepRule::Events(200), Visibility::Event, 0).expect("events");
+    let course =
+        Course::new(&log, &split, StepRule::Events(200), Visibility::Event, &TrainConfig::default()).expect("events");
     let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None };
     let model = ModelConfig::Lstep(LstepConfig { snapshots: 100, ..LstepConfig::default() });
     let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");

@@ -2,7 +2,7 @@
 
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
-use lstep::model::{DyGFormer, Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Tgn};
+use lstep::model::{DyGFormer, Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Negative, Tgn};
 use lstep::protocol::Queries;
 use lstep_tensor::{Draw, Gradients, Workspace};
 use serde::Deserialize;
@@ -80,6 +80,9 @@ fn compare<M: Learner>(mut model: M, fixture: &Fixture) {
     assert_close("logits", scores.values().iter().copied(), &fixture.logits, 2e-5);
 
     let mut gradients = Gradients::of(model.parameters());
+    let negatives: Vec<Negative> = (step.iter().zip(&negatives))
+        .map(|(event, &destination)| Negative { source: event.source, destination })
+        .collect();
     let lesson = Lesson { events: step, negatives: &negatives };
     let loss = model.loss(past, &state, lesson, Draw::default(), &mut Workspace::new(), &mut gradients);
     assert_close("loss", loss.expect("learned"), &[fixture.loss], 1e-5);

@@ -68,12 +68,13 @@ impl ModelConfig {
     }
 
     /// The names of the models that can be trained.
-    pub const LEARNED: [&'static str; 4] = ["lstep", "graphmixer", "tgn", "dygformer"];
+    pub const LEARNED: [&'static str; 5] = ["lstep", "lstep-pair", "graphmixer", "tgn", "dygformer"];
 
     /// A model that can be trained, by name, with default settings.
     pub fn learned(name: &str) -> Result<ModelConfig> {
         match name {
             "lstep" => Ok(ModelConfig::Lstep(LstepConfig::default())),
+            "lstep-pair" => Ok(ModelConfig::Lstep(LstepConfig::pair())),
             "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
             "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
             "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
@@ -115,13 +116,16 @@ impl fmt::Display for ModelConfig {
         match self {
             ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
             ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
-            ModelConfig::Lstep(config) => f.write_str(match (config.variant, config.aggregation) {
-                (Variant::Full, Aggregation::Mlp) => "lstep",
-                (Variant::Full, Aggregation::Attention) => "lstep (attention)",
-                (Variant::PositionOnly, Aggregation::Mlp) => "lstep (position only)",
-                (Variant::PositionOnly, Aggregation::Attention) => "lstep (position only, attention)",
-                (Variant::NoPosition, _) => "lstep (no position)",
-            }),
+            ModelConfig::Lstep(config) => {
+                f.write_str(if config.pair.is_some() { "lstep-pair" } else { "lstep" })?;
+                f.write_str(match (config.variant, config.aggregation) {
+                    (Variant::Full, Aggregation::Mlp) => "",
+                    (Variant::Full, Aggregation::Attention) => " (attention)",
+                    (Variant::PositionOnly, Aggregation::Mlp) => " (position only)",
+                    (Variant::PositionOnly, Aggregation::Attention) => " (position only, attention)",
+                    (Variant::NoPosition, _) => " (no position)",
+                })
+            }
             ModelConfig::GraphMixer(_) => f.write_str("graphmixer"),
             ModelConfig::Tgn(_) => f.write_str("tgn"),
             ModelConfig::DyGFormer(_) => f.write_str("dygformer"),

@@ -217,12 +217,12 @@ impl<E: Encoder> Learner for Learned<E> {
             let (mut loss, mut piece) = (0.0, 0);
             while rows.peek().is_some() {
                 asked.clear();
-                // An event and its negative stay together, since they share the source.
+                // An event and its negative stay together, since they mostly share the source.
                 while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
                     let Some((event, &negative)) = rows.next() else { break };
                     let source = Seed { node: event.source, time: event.time };
                     asked.pair(source, event.destination);
-                    asked.pair(source, negative);
+                    asked.pair(Seed { node: negative.source, ..source }, negative.destination);
                 }
                 let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
                 loss += self.piece_loss(past, state, (asked, lists), lesson, (workspace, draw), gradients);

@@ -12,13 +12,22 @@ use crate::protocol::{Queries, Scores};
 use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Moments, Parameters, Workspace};
 use std::sync::Arc;
 
-/// What a step teaches: events that happened, and for each a destination with which its source did not meet.
+/// What a step teaches: events that happened, and for each a pair that did not meet then.
 #[derive(Debug, Clone, Copy)]
 pub struct Lesson<'a> {
     /// What happened.
     pub events: &'a [Event],
-    /// What did not, one for each event.
-    pub negatives: &'a [NodeId],
+    /// What did not, one for each event and at its time.
+    pub negatives: &'a [Negative],
+}
+
+/// Two nodes that did not meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Negative {
+    /// Mostly the source of the event it stands beside.
+    pub source: NodeId,
+    /// With whom it did not meet.
+    pub destination: NodeId,
 }
 
 /// A model whose parameters can be learned.

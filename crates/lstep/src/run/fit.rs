@@ -14,7 +14,7 @@
 //! use up the state in memory: there is only ever one.
 
 use super::config::RunConfig;
-use super::evaluate::{evaluate, facts};
+use super::evaluate::{Outcome, evaluate, facts};
 use super::job::Stream;
 use super::report::{EvaluationReport, ResultRow};
 use super::train::{Course, EpochReport, Progress, Selection};
@@ -191,11 +191,11 @@ impl Fit {
         let asked = Asked {
             parts: vec![Part::Validation],
             settings: vec![Setting::Transductive],
-            strategies: vec![if protocol.name() == "tgb" { Strategy::Tgb } else { Strategy::Random }],
+            strategies: if protocol.name() == "tgb" { vec![Strategy::Tgb] } else { ground.config.train.select.clone() },
         };
         let validation = protocol.exams(ground.subject(), &ground.split, &asked)?.swap_remove(0);
-        let seed = ground.config.train.seed;
-        let course = Course::new(&ground.stream.log, &ground.split, protocol.step(), ground.visibility(), seed)?;
+        let train = &ground.config.train;
+        let course = Course::new(&ground.stream.log, &ground.split, protocol.step(), ground.visibility(), train)?;
         if course.steps() < 2 {
             return Err(Error::EmptyPart {
                 part: "train",
@@ -277,19 +277,22 @@ impl Fit {
     fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
         let started = Instant::now();
         let session = self.pupil.as_mut();
-        let outcome = evaluate(session, &self.ground.stream.log, &self.validation, &|_, _| ())?.swap_remove(0);
+        let outcomes = evaluate(session, &self.ground.stream.log, &self.validation, &|_, _| ())?;
+        let mean = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).sum::<f64>() / outcomes.len() as f64;
+        let (ap, auc) = (mean(|outcome| outcome.ap), mean(|outcome| outcome.auc));
+        let pairs: usize = outcomes.iter().map(|outcome| outcome.pairs).sum();
         let validation_seconds = started.elapsed().as_secs_f64();
-        let improved = self.selection.take(self.progress.epoch, outcome.ap, outcome.auc);
+        let improved = self.selection.take(self.progress.epoch, ap, auc);
         Ok(EpochReport {
             epoch: self.progress.epoch,
             loss: self.progress.loss(),
-            validation_ap: outcome.ap,
-            validation_auc: outcome.auc,
+            validation_ap: ap,
+            validation_auc: auc,
             improved,
             train_seconds,
             train_events_per_second: share * self.course.events() as f64 / train_seconds,
             validation_seconds,
-            validation_pairs_per_second: outcome.pairs as f64 / validation_seconds,
+            validation_pairs_per_second: pairs as f64 / validation_seconds,
         })
     }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::model::{DyGFormerConfig, GraphMixerConfig, LstepConfig, ModelConfig, Sampling, TgnConfig};
 use crate::protocol::dyglib::DyglibProtocol;
 use crate::protocol::tgb::TgbProtocol;
-use crate::protocol::{Protocol, StepRule, StreamProtocol};
+use crate::protocol::{Protocol, StepRule, Strategy, StreamProtocol};
 use std::path::PathBuf;
 
 /// The settings of all systems for a dataset.
@@ -117,6 +117,8 @@ impl Preset {
     /// Puts the dataset's settings into a model; tells how many events a step has.
     fn fill(&self, model: &mut ModelConfig) -> u32 {
         match model {
+            // One rule for all datasets: a name changes nothing.
+            ModelConfig::Lstep(LstepConfig { pair: Some(_), .. }) => DYGLIB_STEP,
             ModelConfig::Lstep(LstepConfig { snapshots, gap, recent, position_width, .. }) => {
                 (*snapshots, *gap) = (self.lstep.snapshots, self.lstep.gap);
                 (*recent, *position_width) = (self.lstep.recent, self.lstep.position_width);
@@ -157,6 +159,14 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 /// How the experiments behind a model's published numbers were trained.
 fn training(model: &ModelConfig) -> TrainConfig {
     match model {
+        ModelConfig::Lstep(LstepConfig { pair: Some(_), .. }) => TrainConfig {
+            epochs: 60,
+            learning_rate: 1e-3,
+            historical: 0.25,
+            novel: 0.25,
+            select: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
+            ..TrainConfig::default()
+        },
         ModelConfig::Lstep(_) => TrainConfig::default(),
         _ => TrainConfig { epochs: 100, patience: 20, ..TrainConfig::default() },
     }

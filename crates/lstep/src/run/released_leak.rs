@@ -7,7 +7,7 @@
 use super::evaluate::{Outcome, evaluate, facts};
 use super::fit::{RunFolder, Trained};
 use super::job::Stream;
-use super::train::{Course, Progress, Selection};
+use super::train::{Course, Progress, Selection, TrainConfig};
 use crate::error::Result;
 use crate::graph::EventLog;
 use crate::model::laws::{Breach, Check, check_model};
@@ -113,7 +113,8 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
     let exam = protocol.exam(log.events(), &split, &asked)?;
     let selecting = Asked { parts: vec![Part::Validation], strategies: vec![Strategy::Random], ..asked };
     let validation = protocol.exam(log.events(), &split, &selecting)?;
-    let course = Course::new(&log, &split, protocol.step, protocol.visibility, seed)?;
+    let course =
+        Course::new(&log, &split, protocol.step, protocol.visibility, &TrainConfig { seed, ..TrainConfig::default() })?;
     let model = small(&log, gap);
     let facts = facts(&log, &split);
     let optimiser =

@@ -6,10 +6,11 @@
 
 use crate::draw::Draw;
 use crate::error::{Error, Result};
-use crate::event::{Event, Events, NodeId};
+use crate::event::{Event, Events, NodeId, pair_key};
 use crate::graph::EventLog;
-use crate::model::{Lesson, Pupil};
-use crate::protocol::{NodeSet, Split, StepRule, Visibility, cut};
+use crate::model::{Lesson, Negative, Pupil};
+use crate::protocol::{NodeSet, Split, StepRule, Strategy, Visibility, cut};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -28,11 +29,35 @@ pub struct TrainConfig {
     pub clip: Option<f64>,
     /// Seed of initial weights and of training's negatives.
     pub seed: u64,
+    /// Share of training's negatives that are pairs which met earlier in training, not in the same step, in [0, 1]. The others have
+    /// the event's source and a random destination, as in all published experiments.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub historical: f64,
+    /// Share of training's negatives that are pairs which met for the first time lately: among the newest eighth of all pairs that
+    /// have met. Together with `historical` at most 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub novel: f64,
+    /// The kinds of negatives that validation asks about; selection follows the mean over them.
+    pub select: Vec<Strategy>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Default for TrainConfig {
     fn default() -> TrainConfig {
-        TrainConfig { epochs: 200, patience: 10, learning_rate: 1e-4, clip: None, seed: 0 }
+        TrainConfig {
+            epochs: 200,
+            patience: 10,
+            learning_rate: 1e-4,
+            clip: None,
+            seed: 0,
+            historical: 0.0,
+            novel: 0.0,
+            select: vec![Strategy::Random],
+        }
     }
 }
 
@@ -41,6 +66,18 @@ impl TrainConfig {
     pub fn check(&self) -> Result<()> {
         if self.epochs == 0 || self.patience == 0 {
             return Err(Error::setting("epochs and patience", 0, "both are at least 1"));
+        }
+        let shares = [self.historical, self.novel, self.historical + self.novel];
+        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
+            let value = format!("{} and {}", self.historical, self.novel);
+            return Err(Error::setting("historical and novel", value, "they are shares: together at most 1"));
+        }
+        if self.select.is_empty() {
+            return Err(Error::setting(
+                "select",
+                "[]",
+                "name at least one kind of negatives, for example [\"random\"]",
+            ));
         }
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {
@@ -105,13 +142,24 @@ pub struct Course {
     log: EventLog,
     steps: Vec<Range<u32>>,
     destinations: Vec<NodeId>,
+    /// All pairs in the order in which they first met, and how many of them each step may draw from.
+    pairs: Vec<Negative>,
+    known: Vec<u32>,
     visibility: Visibility,
     seed: u64,
+    historical: f64,
+    novel: f64,
 }
 
 impl Course {
     /// The course of a split.
-    pub fn new(log: &EventLog, split: &Split, rule: StepRule, visibility: Visibility, seed: u64) -> Result<Course> {
+    pub fn new(
+        log: &EventLog,
+        split: &Split,
+        rule: StepRule,
+        visibility: Visibility,
+        train: &TrainConfig,
+    ) -> Result<Course> {
         let all = log.events();
         let mut events = Events::empty(all.features().width());
         for event in all.iter().take(split.train.end as usize).filter(|event| split.trains(*event)) {
@@ -120,8 +168,20 @@ impl Course {
         }
         let destinations: NodeSet = events.destinations().iter().copied().collect();
         let steps = cut(&events, 0..events.len() as u32, rule, visibility);
+        let (pairs, known) =
+            if train.historical + train.novel > 0.0 { first_meetings(&events, &steps) } else { Default::default() };
         let log = EventLog::new(events).with_node_features(log.node_features().clone());
-        Ok(Course { log, steps, destinations: destinations.iter().collect(), visibility, seed })
+        Ok(Course {
+            log,
+            steps,
+            destinations: destinations.iter().collect(),
+            pairs,
+            known,
+            visibility,
+            seed: train.seed,
+            historical: train.historical,
+            novel: train.novel,
+        })
     }
 
     /// How many events it has.
@@ -139,12 +199,41 @@ impl Course {
         let span = self.steps[step].clone();
         let events: Vec<Event> = span.clone().map(|number| self.log.events().at(number as usize)).collect();
         let mut draw = Draw::new(&[self.seed, 0x7ea, u64::from(epoch), step as u64]);
-        let pool = &self.destinations;
-        let negatives: Vec<NodeId> = events.iter().map(|_| pool[draw.below(pool.len() as u64) as usize]).collect();
+        let negatives = self.negatives(&events, step, &mut draw);
         let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
         let mask = lstep_tensor::Draw { seed: self.seed, step: u64::from(epoch) << 32 | step as u64 };
         let lesson = Lesson { events: &events, negatives: &negatives };
         pupil.learn(self.log.past(horizon), self.log.revealed(span.end), lesson, mask)
+    }
+
+    /// One negative for each event of a step.
+    fn negatives(&self, events: &[Event], step: usize, draw: &mut Draw) -> Vec<Negative> {
+        let pool = &self.destinations;
+        let random = |draw: &mut Draw, event: &Event| Negative {
+            source: event.source,
+            destination: pool[draw.below(pool.len() as u64) as usize],
+        };
+        let Some(&known) = self.known.get(step).filter(|known| **known > 0) else {
+            return events.iter().map(|event| random(draw, event)).collect();
+        };
+        let met: FxHashSet<u64> = events.iter().map(|event| pair_key(event.source, event.destination)).collect();
+        let lately = known - known.div_ceil(8);
+        let negative = |event: &Event| {
+            let kind = draw.unit();
+            if kind >= self.historical + self.novel {
+                return random(draw, event);
+            }
+            let from = if kind < self.historical { 0 } else { lately };
+            // A pair that meets in this very step is no negative; a few tries find another, if there is one.
+            for _ in 0..4 {
+                let pair = self.pairs[(from + draw.below(u64::from(known - from)) as u32) as usize];
+                if !met.contains(&pair_key(pair.source, pair.destination)) {
+                    return pair;
+                }
+            }
+            random(draw, event)
+        };
+        events.iter().map(negative).collect()
     }
 
     /// The steps of an epoch that are left, from `progress` on. After each step `watch` sees how far it is, and says whether to go
@@ -176,6 +265,20 @@ impl Course {
             Ok(true)
         })
     }
+}
+
+/// All pairs in the order in which they first met, and how many of them met before each step.
+fn first_meetings(events: &Events, steps: &[Range<u32>]) -> (Vec<Negative>, Vec<u32>) {
+    let (mut seen, mut pairs, mut known) = (FxHashSet::default(), Vec::new(), Vec::with_capacity(steps.len()));
+    for step in steps {
+        known.push(pairs.len() as u32);
+        for event in step.clone().map(|number| events.at(number as usize)) {
+            if seen.insert(pair_key(event.source, event.destination)) {
+                pairs.push(Negative { source: event.source, destination: event.destination });
+            }
+        }
+    }
+    (pairs, known)
 }
 
 /// How far an epoch is.

@@ -1,5 +1,6 @@
 //! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a stream of unknown kind.
 
+use super::pair::PairConfig;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,9 @@ pub struct LstepConfig {
     pub aggregation: Aggregation,
     /// Heads of the attention, at least 1 and a divisor of d_P. The paper names none; 2 are DyGLib's for TGAT and TGN.
     pub heads: usize,
+    /// What the predictor is told about a pair; nothing in the paper's model. With it the model is `lstep-pair`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<PairConfig>,
 }
 
 impl Default for LstepConfig {
@@ -108,11 +112,17 @@ impl Default for LstepConfig {
             variant: Variant::Full,
             aggregation: Aggregation::Mlp,
             heads: 2,
+            pair: None,
         }
     }
 }
 
 impl LstepConfig {
+    /// The defaults of `lstep-pair`.
+    pub fn pair() -> LstepConfig {
+        LstepConfig { position_width: 64, snapshots: 50, pair: Some(PairConfig::default()), ..LstepConfig::default() }
+    }
+
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
         for (setting, value) in [
@@ -141,6 +151,13 @@ impl LstepConfig {
         if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite()) {
             let value = format!("{} and {}", self.alpha, self.beta);
             return Err(Error::setting("alpha and beta", value, "alpha has to be above 1 and beta above 0"));
+        }
+        if let Some(pair) = &self.pair {
+            pair.check()?;
+            if pair.positions && self.variant == Variant::NoPosition {
+                let remedy = "there are no positions to compare: set pair.positions to false";
+                return Err(Error::setting("pair.positions", true, remedy));
+            }
         }
         if self.aggregation == Aggregation::Attention {
             if self.variant == Variant::NoPosition {

@@ -174,8 +174,15 @@ impl<'a> Encoder<'a> {
         Encoded { approximate, hidden }
     }
 
-    /// Eq. link_prediction before the sigmoid: [pairs, 1].
-    pub fn predict(&self, tape: &mut Tape<'_>, hidden: Var, pairs: &Pairs) -> Var {
+    /// Eq. link_prediction before the sigmoid: [pairs, 1]. What is told about the pair joins the hidden layer as a further summand.
+    pub fn predict(
+        &self,
+        tape: &mut Tape<'_>,
+        (past, gathered, state): (Past<'_>, &Gathered, &LstepState),
+        encoded: &Encoded,
+        pairs: &Pairs,
+    ) -> Var {
+        let hidden = encoded.hidden;
         let d_n = self.config.node_width;
         let layer = self.weights.predict_in;
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
@@ -189,7 +196,34 @@ impl<'a> Encoder<'a> {
         };
         let (u, u_rows) = side(&pairs.sources, 0..d_n);
         let (v, v_rows) = side(&pairs.candidates, d_n..2 * d_n);
-        let inner = tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Relu);
+        let inner = match (self.weights.pair, &self.config.pair, &state.pairs) {
+            (Some(weights), Some(config), Some(memory)) => {
+                let mut inner = tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Identity);
+                if let (Some(first), Some(signals)) = (weights.first, weights.signals) {
+                    let told =
+                        tape.input(pairs.asked.len(), config.width(), |rows| memory.fill(past, &pairs.asked, rows));
+                    let read = self.layer(tape, first, told, Activation::Relu);
+                    let read = tape.dropout(read, config.dropout as f32);
+                    let signals = tape.parameter(signals);
+                    let of_signals = tape.linear(read, signals, None, Activation::Identity);
+                    inner = tape.add(inner, of_signals);
+                }
+                if let (Some(weight), Some(approximate)) = (weights.positions, encoded.approximate) {
+                    let mut side = |role: &Role| {
+                        let own = role.rows.iter().map(|&row| gathered.own[role.seeds[row as usize] as usize]);
+                        let own = tape.indices(own);
+                        tape.gather(approximate, own)
+                    };
+                    let (u, v) = (side(&pairs.sources), side(&pairs.candidates));
+                    let product = tape.mul(u, v);
+                    let weight = tape.parameter(weight);
+                    let of_positions = tape.linear(product, weight, None, Activation::Identity);
+                    inner = tape.add(inner, of_positions);
+                }
+                tape.apply(inner, Activation::Relu)
+            }
+            _ => tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Relu),
+        };
         self.layer(tape, self.weights.predict_out, inner, Activation::Identity)
     }
 

@@ -18,12 +18,14 @@ mod encode;
 mod gather;
 #[cfg(test)]
 mod oracle;
+mod pair;
 mod pairs;
 mod parameters;
 mod position;
 mod released_leak;
 
 pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
+pub use pair::PairConfig;
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
 
@@ -40,6 +42,7 @@ use approximation::Approximations;
 use encode::Encoder;
 use gather::Gathered;
 use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
+use pair::PairMemory;
 use pairs::Pairs;
 use parameters::Weights;
 
@@ -58,6 +61,8 @@ pub struct LstepState {
     approximations: Approximations,
     /// The nodes that have interacted.
     met: NodeSet,
+    /// What is known of pairs, where the model is told about them.
+    pairs: Option<PairMemory>,
 }
 
 impl LstepState {
@@ -73,6 +78,9 @@ impl LstepState {
         if let Some(Snapshot { nodes, vectors }) = snapshot {
             self.positions.push_snapshot(&nodes, &vectors);
             self.approximations.forget();
+        }
+        if let Some(pairs) = &mut self.pairs {
+            pairs.observe(step);
         }
     }
 }
@@ -148,8 +156,13 @@ impl Lstep {
             let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
             asked.sources.push(number(event.source));
             asked.destinations.push(number(event.destination));
-            asked.negatives.push(number(negative));
+            asked.negatives.push(number(negative.destination));
+            asked.negative_sources.push(number(negative.source));
         }
+        let seed = |node, event: &Event| Seed { node, time: event.time };
+        asked.told.extend(lesson.events.iter().map(|event| (seed(event.source, event), event.destination)));
+        let negatives = lesson.events.iter().zip(lesson.negatives);
+        asked.told.extend(negatives.map(|(event, negative)| (seed(negative.source, event), negative.destination)));
         asked
     }
 
@@ -224,9 +237,10 @@ impl Lstep {
 impl Model for Lstep {
     type State = LstepState;
 
-    fn begin(&self, _: &Facts) -> LstepState {
+    fn begin(&self, facts: &Facts) -> LstepState {
         let positions = Positions::new(self.config.position_width, self.config.snapshots);
-        LstepState { positions, approximations: Approximations::default(), met: NodeSet::default() }
+        let pairs = self.config.pair.as_ref().map(|pair| PairMemory::new(pair, facts));
+        LstepState { positions, approximations: Approximations::default(), met: NodeSet::default(), pairs }
     }
 
     /// Logits, whose order is that of the probabilities and which never saturate.
@@ -245,7 +259,7 @@ impl Model for Lstep {
                     let source = self.gather(gathered, past, asked.seed());
                     while candidate < asked.candidates.len() && gathered.seeds() < AT_ONCE {
                         let seed = Seed { node: asked.candidates[candidate], time: asked.time };
-                        pairs.push(source, self.gather(gathered, past, seed));
+                        pairs.push(source, self.gather(gathered, past, seed), (asked.seed(), seed.node));
                         candidate += 1;
                     }
                     if candidate == asked.candidates.len() {
@@ -254,7 +268,7 @@ impl Model for Lstep {
                 }
                 let mut tape = workspace.infer(&self.parameters);
                 let encoded = self.encoder().encode(&mut tape, past, gathered, state, runs);
-                let logits = self.encoder().predict(&mut tape, encoded.hidden, &pairs);
+                let logits = self.encoder().predict(&mut tape, (past, gathered, state), &encoded, &pairs);
                 let logits = tape.value(logits);
                 values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
             }
@@ -311,12 +325,18 @@ impl Learner for Lstep {
         state.positions.save(checkpoint);
         let met: Vec<u32> = state.met.iter().map(|node| node.0).collect();
         checkpoint.push_u32("state.met", met);
+        if let Some(pairs) = &state.pairs {
+            pairs.save(checkpoint);
+        }
     }
 
     fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<LstepState> {
         let mut state = self.begin(facts);
         state.positions.load(checkpoint)?;
         state.met = checkpoint.u32("state.met")?.iter().map(|&node| NodeId(node)).collect();
+        if let Some(pairs) = &mut state.pairs {
+            pairs.load(checkpoint)?;
+        }
         Ok(state)
     }
 }
@@ -327,6 +347,9 @@ struct Asked {
     sources: Vec<u32>,
     destinations: Vec<u32>,
     negatives: Vec<u32>,
+    negative_sources: Vec<u32>,
+    /// The pairs of all events, then of all negatives.
+    told: Vec<(Seed, NodeId)>,
 }
 
 /// The three losses on the tape, and what they were made from.
@@ -380,17 +403,25 @@ impl Lstep {
         asked: &Asked,
     ) -> Losses {
         let encoded = self.encoder().encode(tape, past, gathered, state, runs);
-        self.losses_of(tape, gathered, asked, encoded)
+        self.losses_of(tape, (past, gathered, state), asked, encoded)
     }
 
     /// The same for seeds that are encoded already.
-    fn losses_of(&self, tape: &mut Tape<'_>, gathered: &Gathered, asked: &Asked, encoded: encode::Encoded) -> Losses {
+    fn losses_of(
+        &self,
+        tape: &mut Tape<'_>,
+        (past, gathered, state): (Past<'_>, &Gathered, &LstepState),
+        asked: &Asked,
+        encoded: encode::Encoded,
+    ) -> Losses {
         let events = asked.sources.len();
         let mut pairs = Pairs::default();
-        for candidates in [&asked.destinations, &asked.negatives] {
-            asked.sources.iter().zip(candidates).for_each(|(&source, &candidate)| pairs.push(source, candidate));
+        let sources = asked.sources.iter().chain(&asked.negative_sources);
+        let candidates = asked.destinations.iter().chain(&asked.negatives);
+        for ((&source, &candidate), &told) in sources.zip(candidates).zip(&asked.told) {
+            pairs.push(source, candidate, told);
         }
-        let logits = self.encoder().predict(tape, encoded.hidden, &pairs);
+        let logits = self.encoder().predict(tape, (past, gathered, state), &encoded, &pairs);
         let labels = tape.input(2 * events, 1, |labels| labels[..events].fill(1.0));
         let prediction = tape.cross_entropy(logits, labels);
         let Some(approximate) = encoded.approximate else {
@@ -401,7 +432,8 @@ impl Lstep {
             tape.gather(approximate, rows)
         };
         let (u, v, n) = (side(&asked.sources), side(&asked.destinations), side(&asked.negatives));
-        let (met, not_met) = (tape.row_distance(u, v), tape.row_distance(u, n));
+        let m = if asked.sources == asked.negative_sources { u } else { side(&asked.negative_sources) };
+        let (met, not_met) = (tape.row_distance(u, v), tape.row_distance(m, n));
         let (met, not_met) = (tape.mean(met), tape.mean(not_met));
         let not_met = tape.scale(not_met, self.config.alpha_neg as f32);
         let position = tape.sub(met, not_met);

@@ -5,6 +5,7 @@
 use super::*;
 use crate::event::{Events, Features, Time};
 use crate::graph::EventLog;
+use crate::model::Negative;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -150,14 +151,11 @@ impl Oracle {
         let past = self.log.past(span.end as u32);
         let mut gathered = Gathered::default();
         gathered.clear();
-        let mut asked = Asked::default();
-        for number in span.clone() {
-            let event = self.events[number];
-            let mut seed = |node| self.model.gather(&mut gathered, past, Seed { node, time: event.time });
-            asked.sources.push(seed(event.source));
-            asked.destinations.push(seed(event.destination));
-            asked.negatives.push(seed(self.negatives[number]));
-        }
+        let events = &self.events[span.clone()];
+        let negatives: Vec<Negative> = (events.iter().zip(&self.negatives[span.clone()]))
+            .map(|(event, &destination)| Negative { source: event.source, destination })
+            .collect();
+        let asked = self.model.gather_lesson(&mut gathered, past, Lesson { events, negatives: &negatives });
         let mut workspace = Workspace::new();
         let mut gradients = Gradients::of(&self.model.parameters);
         let mut tape = workspace.train(&self.model.parameters, Draw::default());

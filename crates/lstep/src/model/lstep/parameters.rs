@@ -2,6 +2,7 @@
 
 use super::attention::Attention;
 use super::config::{Aggregation, LstepConfig};
+use super::pair::PairWeights;
 use lstep_tensor::{Init, ParameterId, Parameters};
 
 /// A linear layer's weight and bias.
@@ -55,6 +56,8 @@ pub struct Weights {
     pub predict_in: Layer,
     /// W^(2) of Eq. link_prediction.
     pub predict_out: Layer,
+    /// What reads the pair, if anything is told about it.
+    pub pair: Option<PairWeights>,
 }
 
 impl Weights {
@@ -80,6 +83,8 @@ impl Weights {
         let filter = [parameters.add("filter.re", d_p, l, init), parameters.add("filter.im", d_p, l, init)];
         let position_sum = parameters.add("position.sum", 1, l, Init::Linear { inputs: l });
         let link_sum = parameters.add("link.sum", 1, k, Init::Linear { inputs: k });
+        // Last, so that the weights of the paper's model are the same with and without.
+        let pair = config.pair.as_ref().map(|pair| PairWeights::add(parameters, pair, d_n, d_p));
         Weights {
             filter,
             position_sum,
@@ -93,6 +98,7 @@ impl Weights {
             merge,
             predict_in,
             predict_out,
+            pair,
         }
     }
 }

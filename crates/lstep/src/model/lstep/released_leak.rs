@@ -82,12 +82,13 @@ impl Model for ReleasedLeak {
             for row in ask.rows() {
                 for &node in row.candidates {
                     let source = self.honest.gather(gathered, past, row.seed());
-                    pairs.push(source, self.honest.gather(gathered, past, Seed { node, time: row.time }));
+                    let candidate = self.honest.gather(gathered, past, Seed { node, time: row.time });
+                    pairs.push(source, candidate, (row.seed(), node));
                 }
             }
             let mut tape = workspace.infer(&self.honest.parameters);
             let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
-            let logits = self.honest.encoder().predict(&mut tape, encoded.hidden, &pairs);
+            let logits = self.honest.encoder().predict(&mut tape, (past, gathered, state), &encoded, &pairs);
             tape.value(logits).to_vec().into_iter().map(f64::from).collect()
         });
         Scores::new(ask, values)
@@ -125,7 +126,7 @@ impl Learner for ReleasedLeak {
             let asked = self.honest.gather_lesson(gathered, past, lesson);
             let mut tape = workspace.train(&self.honest.parameters, draw);
             let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
-            let losses = self.honest.losses_of(&mut tape, gathered, &asked, encoded);
+            let losses = self.honest.losses_of(&mut tape, (past, gathered, state), &asked, encoded);
             let loss = f64::from(tape.scalar(losses.total));
             tape.backward(losses.total, gradients);
             loss

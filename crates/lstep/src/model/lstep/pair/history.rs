@@ -1,0 +1,128 @@
+//! Two recent histories compared: how often each node is among the other's partners, how lately, and whom both have met.
+//!
+//! Everything is counted on integers. The source's side is made once and compared with all its candidates.
+
+use super::{Numbers, log, log_count, recency};
+use crate::event::NodeId;
+use crate::graph::{Meeting, Past, Seed};
+
+/// How many numbers a pair has.
+pub const WIDTH: usize = 13 + 2 * OWN;
+/// How many numbers each side has of its own.
+const OWN: usize = 3 + WINDOWS.len();
+/// Shares of the training span in which a node's events are counted.
+const WINDOWS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
+/// Meetings that count as very recent.
+const SHORT: u32 = 8;
+
+/// What a partner has been to a node: meetings, and how many of the node's newer ones there are since the last.
+#[derive(Debug, Clone, Copy)]
+struct Partner {
+    node: u32,
+    count: u32,
+    rank: u32,
+    short: u32,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// A node's newest meetings, by partner.
+pub struct Side<'p> {
+    pub seed: Seed,
+    recent: &'p [Meeting],
+    span: f64,
+    most: usize,
+    /// Open addressing: a power of two of places, at most a quarter of them taken.
+    places: Vec<Partner>,
+    own: [f32; OWN],
+    /// Sum of squared counts.
+    square: f32,
+}
+
+impl<'p> Side<'p> {
+    pub fn new(past: Past<'p>, seed: Seed, most: usize, span: f64) -> Side<'p> {
+        let recent = past.recent(seed, most);
+        let empty = Partner { node: NOBODY, count: 0, rank: 0, short: 0 };
+        let places = vec![empty; (4 * recent.len()).next_power_of_two()];
+        let mut side = Side { seed, recent, span, most, places, own: [0.0; OWN], square: 0.0 };
+        for (rank, meeting) in (0..).zip(recent.iter().rev()) {
+            let place = side.place(meeting.neighbour);
+            let partner = &mut side.places[place];
+            if partner.node == NOBODY {
+                *partner = Partner { node: meeting.neighbour.0, count: 0, rank, short: 0 };
+            }
+            partner.count += 1;
+            partner.short += u32::from(rank < SHORT);
+        }
+        side.square = side.places.iter().map(|partner| (partner.count * partner.count) as f32).sum();
+        side.own = own(past, seed, recent, most, span);
+        side
+    }
+
+    fn place(&self, node: NodeId) -> usize {
+        let mask = self.places.len() - 1;
+        let mut place = (node.0.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
+        while self.places[place].node != NOBODY && self.places[place].node != node.0 {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn partner(&self, node: NodeId) -> Option<Partner> {
+        Some(self.places[self.place(node)]).filter(|partner| partner.node != NOBODY)
+    }
+
+    /// All numbers of the source and a candidate.
+    pub fn compare(&self, past: Past<'_>, candidate: Seed, out: &mut Numbers<'_>) {
+        let met = self.partner(candidate.node);
+        out.put(f32::from(u8::from(met.is_some())));
+        out.count(met.map_or(0, |partner| partner.count));
+        out.put(met.map_or(0.0, |partner| 1.0 / (1 + partner.rank) as f32));
+        out.count(met.map_or(0, |partner| partner.short));
+        // Of all meetings with the candidate the one at `rank` from the end is the newest.
+        let last = met.map(|partner| self.recent[self.recent.len() - 1 - partner.rank as usize]);
+        out.put(last.map_or(0.0, |meeting| recency(self.seed.time, meeting.time, self.span)));
+        let forth = last.is_some_and(|meeting| past.event(meeting.event).source == self.seed.node);
+        out.put(f32::from(u8::from(forth)));
+
+        let theirs = past.recent(candidate, self.most);
+        let (mut back, mut back_rank, mut back_short) = (0, None, 0);
+        let (mut shared, mut product, mut late) = (0, 0.0, 0.0f32);
+        for (rank, meeting) in (0u32..).zip(theirs.iter().rev()) {
+            if meeting.neighbour == self.seed.node {
+                back += 1;
+                back_rank = back_rank.or(Some(rank));
+                back_short += u32::from(rank < SHORT);
+            }
+            if let Some(partner) = self.partner(meeting.neighbour) {
+                shared += 1;
+                product += partner.count as f32;
+                late = late.max(1.0 / (1 + rank.max(partner.rank)) as f32);
+            }
+        }
+        out.count(back);
+        out.put(back_rank.map_or(0.0, |rank| 1.0 / (1 + rank) as f32));
+        out.count(back_short);
+        out.count(shared);
+        out.put(product / (self.square * theirs.len() as f32).max(1.0).sqrt());
+        out.put(late);
+        out.put(log_count(theirs.len().min(self.recent.len()) as u32));
+        self.own.iter().for_each(|&number| out.put(number));
+        own(past, candidate, theirs, self.most, self.span).iter().for_each(|&number| out.put(number));
+    }
+}
+
+/// Of one node alone: when it was last active, how often ever, how full its history is, and how often it was active in windows of
+/// several lengths.
+fn own(past: Past<'_>, seed: Seed, recent: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
+    let mut numbers = [0.0; OWN];
+    let history = past.history(seed);
+    numbers[0] = recent.last().map_or(0.0, |meeting| recency(seed.time, meeting.time, span));
+    numbers[1] = log(history.len() as f64);
+    numbers[2] = recent.len() as f32 / most as f32;
+    for (number, share) in numbers[3..].iter_mut().zip(WINDOWS) {
+        let since = seed.time.value() - share * span;
+        *number = log_count((history.len() - history.partition_point(|meeting| meeting.time.value() < since)) as u32);
+    }
+    numbers
+}

@@ -1,0 +1,205 @@
+//! What is known of a pair before any tensor: numbers for the predictor of an L-STEP that sees the two nodes together (`lstep-pair`).
+//!
+//! The paper encodes each node alone, so its predictor has to guess from two summaries whether these two have met. Here it is told,
+//! from four places, each a switch: the two recent histories (`history.rs`, read from the past, exact up to the moment), counts of
+//! everything observed (`traces.rs`, part of the state), sums of node codes along recent walks (`walks.rs`, part of the state), and
+//! both positions multiplied number by number (on the tape, in `encode.rs`). Nothing here looks at labels or at other questions.
+
+mod history;
+mod traces;
+mod walks;
+
+use super::parameters::{Layer, linear};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, NodeId, Time};
+use crate::graph::{Past, Seed};
+use crate::model::Facts;
+use history::Side;
+use lstep_tensor::{ParameterId, Parameters};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+use traces::Traces;
+use walks::Walks;
+
+/// What the predictor is told about a pair, as named switches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PairConfig {
+    /// How many of each node's newest events are compared; 0 for none.
+    pub history: usize,
+    /// Whether counts and recency of pairs, sources and destinations are told.
+    pub traces: bool,
+    /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
+    pub walks: usize,
+    /// Whether the two positions are compared.
+    pub positions: bool,
+    /// The width of the layer that reads these numbers, at least 1.
+    pub hidden: usize,
+    /// The share of that layer's outputs that is left out in training, in [0, 1).
+    pub dropout: f64,
+}
+
+impl Default for PairConfig {
+    fn default() -> PairConfig {
+        PairConfig { history: 64, traces: true, walks: 64, positions: true, hidden: 64, dropout: 0.0 }
+    }
+}
+
+impl PairConfig {
+    /// Refuses values that the model cannot have.
+    pub fn check(&self) -> Result<()> {
+        if self.hidden == 0 {
+            return Err(Error::setting("pair.hidden", self.hidden, "it has to be at least 1"));
+        }
+        if !self.walks.is_multiple_of(64) {
+            return Err(Error::setting("pair.walks", self.walks, "it has to be a multiple of 64, or 0"));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(Error::setting("pair.dropout", self.dropout, "it has to be at least 0 and below 1"));
+        }
+        Ok(())
+    }
+
+    /// How many numbers a pair has.
+    pub fn width(&self) -> usize {
+        let history = if self.history > 0 { history::WIDTH } else { 0 };
+        let traces = if self.traces { traces::WIDTH } else { 0 };
+        let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
+        history + traces + walks
+    }
+}
+
+/// The places of the weights that read the pair.
+#[derive(Debug, Clone, Copy)]
+pub struct PairWeights {
+    /// From the pair's numbers to the hidden layer; absent if no number is told.
+    pub first: Option<Layer>,
+    /// From the hidden layer to the predictor's.
+    pub signals: Option<ParameterId>,
+    /// From the product of the positions to the predictor's hidden layer.
+    pub positions: Option<ParameterId>,
+}
+
+impl PairWeights {
+    /// Adds the weights, drawn from the parameters' seed.
+    pub fn add(parameters: &mut Parameters, config: &PairConfig, node_width: usize, position_width: usize) -> Self {
+        let told = config.width() > 0;
+        let mut inner =
+            |name: &str, inputs: usize| parameters.add(name, node_width, inputs, lstep_tensor::Init::Linear { inputs });
+        let signals = told.then(|| inner("pair.signals.weight", config.hidden));
+        let positions = config.positions.then(|| inner("pair.positions.weight", position_width));
+        let first = told.then(|| linear(parameters, "pair.in", config.hidden, config.width()));
+        PairWeights { first, signals, positions }
+    }
+}
+
+/// What passing events leave behind for pairs.
+#[derive(Debug, Clone)]
+pub struct PairMemory {
+    config: PairConfig,
+    /// The time from the first training event to the last, the unit of all recencies.
+    span: f64,
+    traces: Traces,
+    walks: Walks,
+}
+
+impl PairMemory {
+    /// Before the first event.
+    pub fn new(config: &PairConfig, facts: &Facts) -> PairMemory {
+        let span = facts.training.1.since(facts.training.0);
+        PairMemory {
+            config: config.clone(),
+            span: if span > 0.0 { span } else { 1.0 },
+            traces: Traces::new(facts.nodes),
+            walks: Walks::new(config.walks, facts.nodes),
+        }
+    }
+
+    /// Takes in the events of a step, in order.
+    pub fn observe(&mut self, step: &[Event]) {
+        for event in step {
+            if self.config.walks > 0 {
+                self.walks.observe(event);
+            }
+            if self.config.traces {
+                self.traces.observe(event);
+            }
+        }
+    }
+
+    /// Fills the rows of `out`, one for each pair of a source and a candidate at the source's time.
+    pub fn fill(&self, past: Past<'_>, pairs: &[(Seed, NodeId)], out: &mut [f32]) {
+        let width = self.config.width();
+        // Enough pairs to be worth a thread; the rows do not depend on how they are divided.
+        out.par_chunks_mut(128 * width).zip(pairs.par_chunks(128)).for_each(|(rows, pairs)| {
+            let mut side: Option<Side<'_>> = None;
+            for (row, &(source, candidate)) in rows.chunks_mut(width).zip(pairs) {
+                let mut row = Numbers { row };
+                if self.config.history > 0 {
+                    if side.as_ref().is_none_or(|side| side.seed != source) {
+                        side = Some(Side::new(past, source, self.config.history, self.span));
+                    }
+                    let candidate = Seed { node: candidate, time: source.time };
+                    side.as_ref().expect("just made").compare(past, candidate, &mut row);
+                }
+                if self.config.traces {
+                    self.traces.tell(source, candidate, self.span, &mut row);
+                }
+                if self.config.walks > 0 {
+                    self.walks.tell(source.node, candidate, &mut row);
+                }
+                assert!(row.row.is_empty(), "a place for every number");
+            }
+        });
+    }
+
+    /// Writes everything into a checkpoint.
+    pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
+        self.traces.save(checkpoint);
+        self.walks.save(checkpoint);
+    }
+
+    /// Takes over what [`PairMemory::save`] wrote for the same settings.
+    pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
+        self.traces.load(checkpoint)?;
+        self.walks.load(checkpoint)
+    }
+}
+
+/// The rest of a row that is being filled.
+struct Numbers<'a> {
+    row: &'a mut [f32],
+}
+
+impl Numbers<'_> {
+    fn put(&mut self, value: f32) {
+        let row = std::mem::take(&mut self.row);
+        let (first, rest) = row.split_first_mut().expect("a place for every number");
+        *first = value;
+        self.row = rest;
+    }
+
+    /// ln(1 + count) / 4.
+    fn count(&mut self, count: u32) {
+        self.put(log_count(count));
+    }
+}
+
+static LOG_COUNTS: LazyLock<Vec<f32>> = LazyLock::new(|| (0..1024).map(|count| log(f64::from(count))).collect());
+
+/// ln(1 + x) / 4: counts up to some thousands become numbers up to two.
+fn log(x: f64) -> f32 {
+    ((1.0 + x).ln() * 0.25) as f32
+}
+
+fn log_count(count: u32) -> f32 {
+    LOG_COUNTS.get(count as usize).copied().unwrap_or_else(|| log(f64::from(count)))
+}
+
+/// How recent a time is: one now, about a half a thousandth of the training span ago, zero a whole span ago.
+fn recency(now: Time, then: Time, span: f64) -> f32 {
+    const FINEST: f64 = 1e6;
+    (1.0 - (1.0 + now.since(then) * (FINEST / span)).ln() / FINEST.ln()) as f32
+}

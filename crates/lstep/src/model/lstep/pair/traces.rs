@@ -1,0 +1,185 @@
+//! Counts of everything observed: of directed pairs, of sources and of destinations, with when each was seen last.
+//!
+//! Recency is told by the clock and by the number of events since; popularity once and for all, and at three decays that are counted
+//! in events and measured by the number of nodes, so that no unit of time has to be guessed.
+
+use super::{Numbers, recency};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, NodeId, Time, pair_key};
+use crate::graph::Seed;
+use rustc_hash::FxHashMap;
+
+/// How many numbers a pair has.
+pub const WIDTH: usize = 5 + 3 + 2 + 4 * 2 + 2 * DECAYS.len();
+/// After how many events for each node a decayed count is down to a half.
+const DECAYS: [f64; 3] = [0.25, 2.0, 16.0];
+
+/// How often something was seen, and when last.
+#[derive(Debug, Clone, Copy)]
+struct Trace {
+    count: u32,
+    event: u32,
+    time: Time,
+}
+
+/// A node in one role.
+#[derive(Debug, Clone, Copy)]
+struct Role {
+    trace: Option<Trace>,
+    /// As of the trace's event.
+    decayed: [f32; DECAYS.len()],
+}
+
+const UNSEEN: Role = Role { trace: None, decayed: [0.0; DECAYS.len()] };
+
+/// All counts.
+#[derive(Debug, Clone)]
+pub struct Traces {
+    events: u32,
+    /// What is left of a count after an event, as a logarithm.
+    rates: [f32; DECAYS.len()],
+    pairs: FxHashMap<u64, Trace>,
+    sources: Vec<Role>,
+    destinations: Vec<Role>,
+}
+
+impl Traces {
+    pub fn new(nodes: usize) -> Traces {
+        let rate = |decay: f64| (-std::f64::consts::LN_2 / (decay * nodes.max(2) as f64)) as f32;
+        Traces {
+            events: 0,
+            rates: DECAYS.map(rate),
+            pairs: FxHashMap::default(),
+            sources: Vec::new(),
+            destinations: Vec::new(),
+        }
+    }
+
+    pub fn observe(&mut self, event: &Event) {
+        let (now, rates) = (self.events, self.rates);
+        let leave = |trace: Option<Trace>| Trace {
+            count: trace.map_or(0, |trace| trace.count).saturating_add(1),
+            event: now,
+            time: event.time,
+        };
+        let pair = self.pairs.entry(pair_key(event.source, event.destination));
+        pair.and_modify(|trace| *trace = leave(Some(*trace))).or_insert_with(|| leave(None));
+        for (roles, node) in [(&mut self.sources, event.source), (&mut self.destinations, event.destination)] {
+            if node.index() >= roles.len() {
+                roles.resize(node.index() + 1, UNSEEN);
+            }
+            let role = &mut roles[node.index()];
+            let decayed = role.decayed_at(now, rates);
+            *role = Role { trace: Some(leave(role.trace)), decayed: decayed.map(|count| count + 1.0) };
+        }
+        self.events = self.events.saturating_add(1);
+    }
+
+    /// All numbers of a pair.
+    pub fn tell(&self, source: Seed, candidate: NodeId, span: f64, out: &mut Numbers<'_>) {
+        let forth = self.pairs.get(&pair_key(source.node, candidate));
+        let back = self.pairs.get(&pair_key(candidate, source.node));
+        let met = |trace: Option<&Trace>| f32::from(u8::from(trace.is_some()));
+        out.put(met(forth));
+        out.count(forth.map_or(0, |trace| trace.count));
+        out.put(self.lately(forth));
+        out.put(forth.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span)));
+        out.put(met(forth) * met(back));
+        out.put(met(back));
+        out.count(back.map_or(0, |trace| trace.count));
+        out.put(self.lately(back));
+
+        let role = |roles: &[Role], node: NodeId| roles.get(node.index()).copied().unwrap_or(UNSEEN);
+        let (u_out, u_in) = (role(&self.sources, source.node), role(&self.destinations, source.node));
+        let (v_out, v_in) = (role(&self.sources, candidate), role(&self.destinations, candidate));
+        let share = |whole: &Role| {
+            let (part, whole) = (forth.map_or(0, |trace| trace.count), whole.trace.map_or(0, |trace| trace.count));
+            part as f32 / whole.max(1) as f32
+        };
+        out.put(share(&u_out));
+        out.put(share(&v_in));
+        for role in [u_out, u_in, v_out, v_in] {
+            out.count(role.trace.map_or(0, |trace| trace.count));
+            out.put(self.lately(role.trace.as_ref()));
+        }
+        for role in [u_out, v_in] {
+            role.decayed_at(self.events, self.rates).iter().for_each(|&count| out.put((1.0 + count).ln() * 0.25));
+        }
+    }
+
+    /// One for the newest event, zero a million events ago and for what never was.
+    fn lately(&self, trace: Option<&Trace>) -> f32 {
+        let since = |trace: &Trace| f64::from(self.events - trace.event);
+        trace.map_or(0.0, |trace| (1.0 - since(trace).ln() / 1e6f64.ln()) as f32)
+    }
+
+    /// Writes everything into a checkpoint; pairs by key, so that equal counts are equal bytes.
+    pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
+        let mut pairs: Vec<(&u64, &Trace)> = self.pairs.iter().collect();
+        pairs.sort_unstable_by_key(|(key, _)| **key);
+        checkpoint.push_u32("traces.events", vec![self.events]);
+        checkpoint.push_u64("traces.pairs", pairs.iter().map(|(key, _)| **key).collect::<Vec<u64>>());
+        let traces = || pairs.iter().map(|(_, trace)| **trace);
+        checkpoint.push_u32("traces.pair_counts", traces().flat_map(|t| [t.count, t.event]).collect::<Vec<u32>>());
+        checkpoint.push_u64("traces.pair_times", traces().map(bits).collect::<Vec<u64>>());
+        for (name, roles) in [("sources", &self.sources), ("destinations", &self.destinations)] {
+            let traces = || roles.iter().map(|role| role.trace.unwrap_or(NEVER));
+            let counts: Vec<u32> = traces().flat_map(|trace| [trace.count, trace.event]).collect();
+            checkpoint.push_u32(&format!("traces.{name}"), counts);
+            checkpoint.push_u64(&format!("traces.{name}_times"), traces().map(bits).collect::<Vec<u64>>());
+            let decayed: Vec<f32> = roles.iter().flat_map(|role| role.decayed).collect();
+            checkpoint.push_f32(&format!("traces.{name}_decayed"), decayed);
+        }
+    }
+
+    /// Takes over what [`Traces::save`] wrote.
+    pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
+        self.events = checkpoint.u32("traces.events")?.first().copied().unwrap_or(0);
+        let keys = checkpoint.u64("traces.pairs")?;
+        let traces = read(checkpoint.u32("traces.pair_counts")?, checkpoint.u64("traces.pair_times")?)?;
+        if keys.len() != traces.len() {
+            let (left, right) = (keys.len(), traces.len());
+            return Err(Error::LengthMismatch { what: "stored pairs and their counts", left, right });
+        }
+        self.pairs = keys.iter().copied().zip(traces).collect();
+        for (name, roles) in [("sources", &mut self.sources), ("destinations", &mut self.destinations)] {
+            let counts = checkpoint.u32(&format!("traces.{name}"))?;
+            let traces = read(counts, checkpoint.u64(&format!("traces.{name}_times"))?)?;
+            let decayed = checkpoint.f32(&format!("traces.{name}_decayed"))?.as_chunks().0;
+            if decayed.len() != traces.len() {
+                let (left, right) = (decayed.len(), traces.len());
+                return Err(Error::LengthMismatch { what: "stored nodes and their counts", left, right });
+            }
+            *roles = (traces.into_iter().zip(decayed))
+                .map(|(trace, &decayed)| Role { trace: Some(trace).filter(|trace| trace.count > 0), decayed })
+                .collect();
+        }
+        Ok(())
+    }
+}
+
+const NEVER: Trace = Trace { count: 0, event: 0, time: Time::ZERO };
+
+fn bits(trace: Trace) -> u64 {
+    trace.time.value().to_bits()
+}
+
+fn read(counts: &[u32], times: &[u64]) -> Result<Vec<Trace>> {
+    let trace = |(counts, &time): (&[u32; 2], &u64)| {
+        Some(Trace { count: counts[0], event: counts[1], time: Time::new(f64::from_bits(time))? })
+    };
+    let traces: Option<Vec<Trace>> = counts.as_chunks().0.iter().zip(times).map(trace).collect();
+    traces.ok_or_else(|| {
+        Error::setting("a stored time", "not a number", "the checkpoint is of another program: train anew")
+    })
+}
+
+impl Role {
+    fn decayed_at(&self, now: u32, rates: [f32; DECAYS.len()]) -> [f32; DECAYS.len()] {
+        let since = self.trace.map_or(0.0, |trace| (now - trace.event) as f32);
+        let mut decayed = self.decayed;
+        decayed.iter_mut().zip(rates).for_each(|(count, rate)| *count *= (rate * since).exp());
+        decayed
+    }
+}
