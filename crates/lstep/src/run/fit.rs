@@ -17,7 +17,7 @@ use super::config::RunConfig;
 use super::evaluate::{Outcome, evaluate, facts};
 use super::job::Stream;
 use super::report::{EvaluationReport, ResultRow};
-use super::train::{Course, EpochReport, Progress, Selection};
+use super::train::{Course, EpochReport, Progress, Selection, ValidationRow};
 use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
@@ -280,6 +280,7 @@ impl Fit {
         let outcomes = evaluate(session, &self.ground.stream.log, &self.validation, &|_, _| ())?;
         let mean = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).sum::<f64>() / outcomes.len() as f64;
         let (ap, auc) = (mean(|outcome| outcome.ap), mean(|outcome| outcome.auc));
+        let row = |outcome: &Outcome| ValidationRow { negatives: outcome.strategy, ap: outcome.ap, auc: outcome.auc };
         let pairs: usize = outcomes.iter().map(|outcome| outcome.pairs).sum();
         let validation_seconds = started.elapsed().as_secs_f64();
         let improved = self.selection.take(self.progress.epoch, ap, auc);
@@ -288,6 +289,7 @@ impl Fit {
             loss: self.progress.loss(),
             validation_ap: ap,
             validation_auc: auc,
+            validation: if outcomes.len() > 1 { outcomes.iter().map(row).collect() } else { Vec::new() },
             improved,
             train_seconds,
             train_events_per_second: share * self.course.events() as f64 / train_seconds,

@@ -22,7 +22,7 @@ pub use job::{Contender, Evaluation, Stream, inspect};
 pub use preset::preset_names;
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
-pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
+pub use train::{Course, EpochReport, Progress, Selection, TrainConfig, ValidationRow};
 
 // What front ends need to say what they want.
 pub use crate::checkpoint::write_text;

@@ -101,6 +101,9 @@ pub struct EpochReport {
     pub validation_ap: f64,
     /// ROC-AUC on validation, the mean over steps.
     pub validation_auc: f64,
+    /// The same for each kind of negatives, where validation asks about several and the numbers above are means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validation: Vec<ValidationRow>,
     /// Whether it is the best so far.
     pub improved: bool,
     /// Time for learning.
@@ -111,6 +114,17 @@ pub struct EpochReport {
     pub validation_seconds: f64,
     /// Candidates scored in a second of validation.
     pub validation_pairs_per_second: f64,
+}
+
+/// Validation with one kind of negatives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValidationRow {
+    /// Which.
+    pub negatives: Strategy,
+    /// Average precision, the mean over steps.
+    pub ap: f64,
+    /// ROC-AUC, the mean over steps.
+    pub auc: f64,
 }
 
 /// When to stop: DyGLib's rule. An epoch is an improvement if AP and AUC are both at least as good as the best stored.

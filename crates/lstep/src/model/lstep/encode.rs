@@ -199,13 +199,14 @@ impl<'a> Encoder<'a> {
         let inner = match (self.weights.pair, &self.config.pair, &state.pairs) {
             (Some(weights), Some(config), Some(memory)) => {
                 let mut inner = tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Identity);
-                if let (Some(first), Some(signals)) = (weights.first, weights.signals) {
+                if let Some(signals) = weights.signals {
                     let told =
                         tape.input(pairs.asked.len(), config.width(), |rows| memory.fill(past, &pairs.asked, rows));
-                    let read = self.layer(tape, first, told, Activation::Relu);
+                    let read = self.layer(tape, signals.first, told, Activation::Relu);
+                    let read = self.layer(tape, signals.second, read, Activation::Relu);
                     let read = tape.dropout(read, config.dropout as f32);
-                    let signals = tape.parameter(signals);
-                    let of_signals = tape.linear(read, signals, None, Activation::Identity);
+                    let out = tape.parameter(signals.out);
+                    let of_signals = tape.linear(read, out, None, Activation::Identity);
                     inner = tape.add(inner, of_signals);
                 }
                 if let (Some(weight), Some(approximate)) = (weights.positions, encoded.approximate) {

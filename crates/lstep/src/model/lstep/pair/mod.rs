@@ -74,24 +74,34 @@ impl PairConfig {
 /// The places of the weights that read the pair.
 #[derive(Debug, Clone, Copy)]
 pub struct PairWeights {
-    /// From the pair's numbers to the hidden layer; absent if no number is told.
-    pub first: Option<Layer>,
-    /// From the hidden layer to the predictor's.
-    pub signals: Option<ParameterId>,
+    /// From the pair's numbers through two hidden layers to the predictor's; absent if no number is told.
+    pub signals: Option<SignalWeights>,
     /// From the product of the positions to the predictor's hidden layer.
     pub positions: Option<ParameterId>,
+}
+
+/// The layers that read a pair's numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct SignalWeights {
+    pub first: Layer,
+    pub second: Layer,
+    /// To the predictor's hidden layer, which has a bias of its own.
+    pub out: ParameterId,
 }
 
 impl PairWeights {
     /// Adds the weights, drawn from the parameters' seed.
     pub fn add(parameters: &mut Parameters, config: &PairConfig, node_width: usize, position_width: usize) -> Self {
-        let told = config.width() > 0;
-        let mut inner =
-            |name: &str, inputs: usize| parameters.add(name, node_width, inputs, lstep_tensor::Init::Linear { inputs });
-        let signals = told.then(|| inner("pair.signals.weight", config.hidden));
-        let positions = config.positions.then(|| inner("pair.positions.weight", position_width));
-        let first = told.then(|| linear(parameters, "pair.in", config.hidden, config.width()));
-        PairWeights { first, signals, positions }
+        let inner = |parameters: &mut Parameters, name: &str, inputs: usize| {
+            parameters.add(name, node_width, inputs, lstep_tensor::Init::Linear { inputs })
+        };
+        let signals = (config.width() > 0).then(|| SignalWeights {
+            first: linear(parameters, "pair.first", config.hidden, config.width()),
+            second: linear(parameters, "pair.second", config.hidden, config.hidden),
+            out: inner(parameters, "pair.out.weight", config.hidden),
+        });
+        let positions = config.positions.then(|| inner(parameters, "pair.positions.weight", position_width));
+        PairWeights { signals, positions }
     }
 }
 
