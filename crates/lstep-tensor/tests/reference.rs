@@ -318,3 +318,40 @@ fn a_row_that_counts_three_times_is_three_equal_rows() {
     }
     assert_eq!(tape.value(once).row(0), &rows[8..12], "a row alone sees itself");
 }
+
+#[test]
+fn a_layer_with_dropout_and_a_sum_has_the_bits_of_the_three_steps() {
+    let mut parameters = Parameters::new(5);
+    let shapes = [("x", 70, 33), ("weight", 90, 33), ("bias", 1, 90), ("add", 70, 90)];
+    let ids =
+        shapes.map(|(name, rows, cols)| parameters.add(name, rows, cols, Init::Normal { mean: 0.1, deviation: 0.7 }));
+    let (mut workspace, draw) = (Workspace::new(), Draw { seed: 3, step: 4 });
+    for activation in
+        [Activation::Identity, Activation::Relu, Activation::Sigmoid, Activation::Gelu, Activation::Square]
+    {
+        let mut run = |fused: bool| {
+            let mut tape = workspace.train(&parameters, draw);
+            let [x, weight, bias, add] = ids.map(|id| tape.parameter(id));
+            let out = if fused {
+                tape.layer(x, weight, Some(bias), Then { activation, dropout: 0.3, add: Some(add) })
+            } else {
+                let out = tape.linear(x, weight, Some(bias), activation);
+                let out = tape.dropout(out, 0.3);
+                tape.add(out, add)
+            };
+            let values = tape.value(out).to_vec();
+            let bounded = tape.sigmoid(out);
+            let loss = tape.sum(bounded);
+            let mut gradients = Gradients::of(&parameters);
+            tape.backward(loss, &mut gradients);
+            (values, ids.map(|id| gradients.get(id).to_vec()))
+        };
+        let (fused, plain) = (run(true), run(false));
+        assert_eq!(fused.0, plain.0, "{activation:?}");
+        for (fused, plain) in fused.1.iter().zip(&plain.1) {
+            // The mask and the slope are multiplied in another order.
+            let plain: Vec<f64> = plain.iter().map(|&x| f64::from(x)).collect();
+            assert_close(fused, &plain, 1e-3);
+        }
+    }
+}
