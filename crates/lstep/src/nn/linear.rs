@@ -1,6 +1,6 @@
 //! A linear layer and a layer normalisation by the names of their weights, starting as PyTorch's do.
 
-use lstep_tensor::{Activation, Init, ParameterId, Parameters, Tape, Var};
+use lstep_tensor::{Activation, Init, ParameterId, Parameters, Tape, Then, Var};
 use std::ops::Range;
 
 /// y = f(W x + b), W [outputs, inputs].
@@ -25,6 +25,12 @@ impl Linear {
     pub fn apply(self, tape: &mut Tape<'_>, x: Var, activation: Activation) -> Var {
         let (weight, bias) = (tape.parameter(self.weight), tape.parameter(self.bias));
         tape.linear(x, weight, Some(bias), activation)
+    }
+
+    /// The layer of x with dropout behind it, and a sum behind that if there is something to add.
+    pub fn apply_then(self, tape: &mut Tape<'_>, x: Var, then: Then) -> Var {
+        let (weight, bias) = (tape.parameter(self.weight), tape.parameter(self.bias));
+        tape.layer(x, weight, Some(bias), then)
     }
 
     /// The layer of an input of which only some columns are there, all others being zero: x is [n, length of the range].
