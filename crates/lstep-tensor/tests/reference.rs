@@ -355,3 +355,46 @@ fn a_layer_with_dropout_and_a_sum_has_the_bits_of_the_three_steps() {
         }
     }
 }
+
+#[test]
+fn a_net_over_tokens_equals_its_steps_on_transposed_blocks() {
+    let (blocks, tokens, inner, channels) = (7, 20, 10, 37);
+    let mut parameters = Parameters::new(6);
+    let shapes = [(1, tokens), (1, tokens), (inner, tokens), (1, inner), (tokens, inner), (1, tokens)];
+    let x = parameters.add("x", blocks * tokens, channels, Init::Normal { mean: 0.3, deviation: 1.0 });
+    let weights: [ParameterId; 6] = std::array::from_fn(|i| {
+        let (rows, cols) = shapes[i];
+        parameters.add(&format!("weight {i}"), rows, cols, Init::Normal { mean: 0.2, deviation: 0.4 })
+    });
+    let mut workspace = Workspace::new();
+    let mut run = |fused: bool| {
+        let mut tape = workspace.train(&parameters, Draw::default());
+        let x_var = tape.parameter(x);
+        let [gain, shift, inner, inner_bias, outer, outer_bias] = weights.map(|id| tape.parameter(id));
+        let (epsilon, dropout) = (1e-5, 0.0);
+        let out = if fused {
+            tape.mix_tokens(x_var, TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon, dropout })
+        } else {
+            let turned = tape.transpose_blocks(x_var, tokens);
+            let normal = tape.layer_norm(turned, gain, shift, epsilon);
+            let hidden = tape.linear(normal, inner, Some(inner_bias), Activation::Gelu);
+            let mixed = tape.linear(hidden, outer, Some(outer_bias), Activation::Identity);
+            let mixed = tape.transpose_blocks(mixed, channels);
+            tape.add(mixed, x_var)
+        };
+        let values = tape.value(out).to_vec();
+        let bounded = tape.sigmoid(out);
+        let loss = tape.sum(bounded);
+        let mut gradients = Gradients::of(&parameters);
+        tape.backward(loss, &mut gradients);
+        let of_weights = weights.map(|id| gradients.get(id).to_vec());
+        (values, gradients.get(x).to_vec(), of_weights)
+    };
+    let (fused, plain) = (run(true), run(false));
+    let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+    assert_close(&fused.0, &wide(&plain.0), 1e-5);
+    assert_close(&fused.1, &wide(&plain.1), 1e-4);
+    for (fused, plain) in fused.2.iter().zip(&plain.2) {
+        assert_close(fused, &wide(plain), 1e-4);
+    }
+}

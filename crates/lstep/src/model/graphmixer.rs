@@ -147,7 +147,7 @@ impl GraphMixer {
         let mut hidden = self.tokens(tape, past, meetings);
         let (last, before) = self.mixers.split_last().expect("at least one mixer");
         for mixer in before {
-            hidden = mixer.apply(tape, hidden, recent, dropout);
+            hidden = mixer.apply(tape, hidden, dropout);
         }
         let mixed = last.apply_to_mean(tape, hidden, recent, dropout);
         let mut next = 0;

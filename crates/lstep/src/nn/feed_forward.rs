@@ -11,8 +11,8 @@ use lstep_tensor::{Activation, Parameters, Segments, Tape, Then, Var, Weighting}
 /// The weights of both layers.
 #[derive(Debug, Clone, Copy)]
 pub struct FeedForward {
-    inner: Linear,
-    outer: Linear,
+    pub(super) inner: Linear,
+    pub(super) outer: Linear,
 }
 
 impl FeedForward {

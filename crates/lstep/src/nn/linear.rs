@@ -42,13 +42,13 @@ impl Linear {
 }
 
 /// PyTorch's addition to the variance.
-const EPSILON: f32 = 1e-5;
+pub(super) const EPSILON: f32 = 1e-5;
 
 /// Normalisation of rows with a learned gain and bias.
 #[derive(Debug, Clone, Copy)]
 pub struct Norm {
-    gain: ParameterId,
-    bias: ParameterId,
+    pub(super) gain: ParameterId,
+    pub(super) bias: ParameterId,
 }
 
 impl Norm {

@@ -2,8 +2,9 @@
 //!
 //! Tolstikhin et al., "MLP-Mixer: An all-MLP Architecture for Vision", NeurIPS 2021.
 
+use super::linear::EPSILON;
 use super::{FeedForward, Norm};
-use lstep_tensor::{Parameters, Segments, Tape, Var, Weighting};
+use lstep_tensor::{Parameters, Segments, Tape, TokenNet, Var, Weighting};
 
 /// x' = x + (tokens(norm(x^T)))^T, y = x' + channels(norm(x')).
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +50,9 @@ impl Mixer {
         }
     }
 
-    /// Mixes blocks of `tokens` rows: [blocks tokens, channels] to the same shape.
-    pub fn apply(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
-        let x = self.mix_tokens(tape, x, tokens, dropout);
+    /// Mixes blocks of rows: [blocks tokens, channels] to the same shape.
+    pub fn apply(self, tape: &mut Tape<'_>, x: Var, dropout: f32) -> Var {
+        let x = self.mix_tokens(tape, x, dropout);
         let normal = self.channel_norm.apply(tape, x);
         self.channels.apply(tape, normal, Some(x), dropout)
     }
@@ -60,18 +61,24 @@ impl Mixer {
     pub fn apply_to_mean(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
         let ends = tape.indices((0..=tape.shape(x).0 / tokens).map(|block| (block * tokens) as u32));
         let blocks = Segments { rows: None, offsets: ends };
-        let x = self.mix_tokens(tape, x, tokens, dropout);
+        let x = self.mix_tokens(tape, x, dropout);
         let normal = self.channel_norm.apply(tape, x);
         let [mean] = self.channels.apply_to_means(tape, normal, x, [(blocks, Weighting::Mean)], dropout);
         mean
     }
 
-    fn mix_tokens(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
-        let channels = tape.shape(x).1;
-        let turned = tape.transpose_blocks(x, tokens);
-        let normal = self.token_norm.apply(tape, turned);
-        let mixed = self.tokens.apply(tape, normal, None, dropout);
-        let mixed = tape.transpose_blocks(mixed, channels);
-        tape.add(mixed, x)
+    fn mix_tokens(self, tape: &mut Tape<'_>, x: Var, dropout: f32) -> Var {
+        let FeedForward { inner, outer } = self.tokens;
+        let net = TokenNet {
+            gain: tape.parameter(self.token_norm.gain),
+            shift: tape.parameter(self.token_norm.bias),
+            inner: tape.parameter(inner.weight),
+            inner_bias: tape.parameter(inner.bias),
+            outer: tape.parameter(outer.weight),
+            outer_bias: tape.parameter(outer.bias),
+            epsilon: EPSILON,
+            dropout,
+        };
+        tape.mix_tokens(x, net)
     }
 }
