@@ -55,8 +55,11 @@ pub(crate) struct Finish<'a> {
     /// A matrix that is written along with C; it has the rows of C, or no columns.
     pub beside: MatrixMut<'a>,
     /// Called with the row's number, the row, and the same row of `beside`.
-    pub run: &'a (dyn Fn(usize, &mut [f32], &mut [f32]) + Sync),
+    pub run: &'a FinishRow<'a>,
 }
+
+/// What is done to a row, given its number and the same row of the matrix beside it.
+pub(crate) type FinishRow<'a> = dyn Fn(usize, &mut [f32], &mut [f32]) + Sync + 'a;
 
 /// One tile of C: up to `rows` x `vectors` registers.
 #[derive(Clone, Copy)]
