@@ -97,6 +97,8 @@ pub use kernel::simd::{Level, level, limit_level};
 pub use matrix::Matrix;
 pub use op::attention::{Heads, Keys};
 pub use op::gather::Pair;
+pub use op::linear::Then;
+pub use op::mix_tokens::TokenNet;
 pub use op::position::Runs;
 pub use op::recurrent::Cell;
 pub use op::segment::{Segments, Weighting};

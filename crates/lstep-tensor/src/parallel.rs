@@ -87,6 +87,44 @@ pub(crate) fn rows(out: MatrixMut<'_>, chunk: usize, work: usize, task: impl Fn(
     }
 }
 
+/// Calls `task(first_row, rows, rows beside them)` on consecutive chunks of `chunk` rows of `out` and the same rows of `beside`, which
+/// may have no columns at all.
+pub(crate) fn rows_beside(
+    out: MatrixMut<'_>,
+    beside: MatrixMut<'_>,
+    chunk: usize,
+    work: usize,
+    task: impl Fn(usize, MatrixMut<'_>, MatrixMut<'_>) + Sync + Send,
+) {
+    if beside.cols == 0 {
+        rows(out, chunk, work, |first, part| {
+            let none = MatrixMut::new(&mut [], part.rows, 0);
+            task(first, part, none);
+        });
+        return;
+    }
+    assert_eq!(out.rows, beside.rows, "as many rows beside");
+    let MatrixMut { data, rows, cols, stride } = out;
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    let (width, beside_stride) = (beside.cols, beside.stride);
+    let data = &mut data[..(rows - 1) * stride + cols];
+    let beside = &mut beside.data[..(rows - 1) * beside_stride + width];
+    let run = |(index, (part, beside)): (usize, (&mut [f32], &mut [f32]))| {
+        let first = index * chunk;
+        let rows = chunk.min(rows - first);
+        let part = MatrixMut { data: part, rows, cols, stride };
+        task(first, part, MatrixMut { data: beside, rows, cols: width, stride: beside_stride });
+    };
+    if is_worth(work) && rows > chunk {
+        let parts = data.par_chunks_mut(chunk * stride).zip(beside.par_chunks_mut(chunk * beside_stride));
+        parts.enumerate().with_max_len(1).for_each(run);
+    } else {
+        data.chunks_mut(chunk * stride).zip(beside.chunks_mut(chunk * beside_stride)).enumerate().for_each(run);
+    }
+}
+
 /// Calls `task(index, chunk)` on consecutive chunks of `size` values.
 pub(crate) fn chunks(out: &mut [f32], size: usize, work: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
     if is_worth(work) && out.len() > size {

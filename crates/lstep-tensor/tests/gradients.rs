@@ -53,6 +53,36 @@ fn linear_with_every_activation() {
 }
 
 #[test]
+fn layers_with_dropout_and_a_sum_behind_them() {
+    for activation in [Activation::Identity, Activation::Tanh, Activation::Gelu] {
+        for (dropout, add) in [(0.4, false), (0.0, true), (0.4, true)] {
+            check(&[(5, 4), (3, 4), (1, 3), (5, 3)], |t, p| {
+                t.layer(p[0], p[1], Some(p[2]), Then { activation, dropout, add: add.then_some(p[3]) })
+            });
+        }
+    }
+}
+
+#[test]
+fn a_net_over_the_tokens_of_blocks_with_and_without_dropout() {
+    for dropout in [0.0, 0.3] {
+        check(&[(12, 5), (1, 4), (1, 4), (3, 4), (1, 3), (4, 3), (1, 4)], |t, p| {
+            let net = TokenNet {
+                gain: p[1],
+                shift: p[2],
+                inner: p[3],
+                inner_bias: p[4],
+                outer: p[5],
+                outer_bias: p[6],
+                epsilon: 1e-2,
+                dropout,
+            };
+            t.mix_tokens(p[0], net)
+        });
+    }
+}
+
+#[test]
 fn linear_with_relu_away_from_the_kink() {
     check(&[(6, 4), (3, 4)], |t, p| {
         let positive = t.exp(p[0]);

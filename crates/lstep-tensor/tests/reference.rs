@@ -318,3 +318,83 @@ fn a_row_that_counts_three_times_is_three_equal_rows() {
     }
     assert_eq!(tape.value(once).row(0), &rows[8..12], "a row alone sees itself");
 }
+
+#[test]
+fn a_layer_with_dropout_and_a_sum_has_the_bits_of_the_three_steps() {
+    let mut parameters = Parameters::new(5);
+    let shapes = [("x", 70, 33), ("weight", 90, 33), ("bias", 1, 90), ("add", 70, 90)];
+    let ids =
+        shapes.map(|(name, rows, cols)| parameters.add(name, rows, cols, Init::Normal { mean: 0.1, deviation: 0.7 }));
+    let (mut workspace, draw) = (Workspace::new(), Draw { seed: 3, step: 4 });
+    for activation in
+        [Activation::Identity, Activation::Relu, Activation::Sigmoid, Activation::Gelu, Activation::Square]
+    {
+        let mut run = |fused: bool| {
+            let mut tape = workspace.train(&parameters, draw);
+            let [x, weight, bias, add] = ids.map(|id| tape.parameter(id));
+            let out = if fused {
+                tape.layer(x, weight, Some(bias), Then { activation, dropout: 0.3, add: Some(add) })
+            } else {
+                let out = tape.linear(x, weight, Some(bias), activation);
+                let out = tape.dropout(out, 0.3);
+                tape.add(out, add)
+            };
+            let values = tape.value(out).to_vec();
+            let bounded = tape.sigmoid(out);
+            let loss = tape.sum(bounded);
+            let mut gradients = Gradients::of(&parameters);
+            tape.backward(loss, &mut gradients);
+            (values, ids.map(|id| gradients.get(id).to_vec()))
+        };
+        let (fused, plain) = (run(true), run(false));
+        assert_eq!(fused.0, plain.0, "{activation:?}");
+        for (fused, plain) in fused.1.iter().zip(&plain.1) {
+            // The mask and the slope are multiplied in another order.
+            let plain: Vec<f64> = plain.iter().map(|&x| f64::from(x)).collect();
+            assert_close(fused, &plain, 1e-3);
+        }
+    }
+}
+
+#[test]
+fn a_net_over_tokens_equals_its_steps_on_transposed_blocks() {
+    let (blocks, tokens, inner, channels) = (7, 20, 10, 37);
+    let mut parameters = Parameters::new(6);
+    let shapes = [(1, tokens), (1, tokens), (inner, tokens), (1, inner), (tokens, inner), (1, tokens)];
+    let x = parameters.add("x", blocks * tokens, channels, Init::Normal { mean: 0.3, deviation: 1.0 });
+    let weights: [ParameterId; 6] = std::array::from_fn(|i| {
+        let (rows, cols) = shapes[i];
+        parameters.add(&format!("weight {i}"), rows, cols, Init::Normal { mean: 0.2, deviation: 0.4 })
+    });
+    let mut workspace = Workspace::new();
+    let mut run = |fused: bool| {
+        let mut tape = workspace.train(&parameters, Draw::default());
+        let x_var = tape.parameter(x);
+        let [gain, shift, inner, inner_bias, outer, outer_bias] = weights.map(|id| tape.parameter(id));
+        let (epsilon, dropout) = (1e-5, 0.0);
+        let out = if fused {
+            tape.mix_tokens(x_var, TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon, dropout })
+        } else {
+            let turned = tape.transpose_blocks(x_var, tokens);
+            let normal = tape.layer_norm(turned, gain, shift, epsilon);
+            let hidden = tape.linear(normal, inner, Some(inner_bias), Activation::Gelu);
+            let mixed = tape.linear(hidden, outer, Some(outer_bias), Activation::Identity);
+            let mixed = tape.transpose_blocks(mixed, channels);
+            tape.add(mixed, x_var)
+        };
+        let values = tape.value(out).to_vec();
+        let bounded = tape.sigmoid(out);
+        let loss = tape.sum(bounded);
+        let mut gradients = Gradients::of(&parameters);
+        tape.backward(loss, &mut gradients);
+        let of_weights = weights.map(|id| gradients.get(id).to_vec());
+        (values, gradients.get(x).to_vec(), of_weights)
+    };
+    let (fused, plain) = (run(true), run(false));
+    let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+    assert_close(&fused.0, &wide(&plain.0), 1e-5);
+    assert_close(&fused.1, &wide(&plain.1), 1e-4);
+    for (fused, plain) in fused.2.iter().zip(&plain.2) {
+        assert_close(fused, &wide(plain), 1e-4);
+    }
+}

@@ -43,6 +43,21 @@ impl Activation {
         }
     }
 
+    /// `slopes[i]` = f'(`values[i]`), then `values[i]` = f(`values[i]`).
+    pub(crate) fn apply_with_slopes(self, values: &mut [f32], slopes: &mut [f32]) {
+        if self == Self::Gelu {
+            return gelu_with_slopes(values, slopes);
+        }
+        slopes.fill(1.0);
+        if self.slope_needs_argument() {
+            self.chain(values, slopes);
+            self.apply(values);
+        } else {
+            self.apply(values);
+            self.chain(values, slopes);
+        }
+    }
+
     /// `gradient[i]` *= f'(x), given f(x), or x itself if [`Self::slope_needs_argument`].
     pub(crate) fn chain(self, known: &[f32], gradient: &mut [f32]) {
         match self {
@@ -76,6 +91,15 @@ macro_rules! element_wise {
             }
         }
     };
+}
+
+multiversion! {
+    /// Both have the distribution function in common, which is most of the work.
+    fn gelu_with_slopes(values: &mut [f32], slopes: &mut [f32]) {
+        for (value, slope) in values.iter_mut().zip(slopes) {
+            (*value, *slope) = math::gelu_and_slope(*value);
+        }
+    }
 }
 
 // NaN stays NaN: a comparison that is false for NaN must select x.

@@ -50,8 +50,16 @@ pub(crate) enum Into {
     Add,
 }
 
-/// Applied to each finished row of C while it is still in cache.
-pub(crate) type Finish<'a> = &'a (dyn Fn(&mut [f32]) + Sync);
+/// What happens to each finished row of C while it is still in cache.
+pub(crate) struct Finish<'a> {
+    /// A matrix that is written along with C; it has the rows of C, or no columns.
+    pub beside: MatrixMut<'a>,
+    /// Called with the row's number, the row, and the same row of `beside`.
+    pub run: &'a FinishRow<'a>,
+}
+
+/// What is done to a row, given its number and the same row of the matrix beside it.
+pub(crate) type FinishRow<'a> = dyn Fn(usize, &mut [f32], &mut [f32]) + Sync + 'a;
 
 /// One tile of C: up to `rows` x `vectors` registers.
 #[derive(Clone, Copy)]
@@ -89,15 +97,13 @@ fn tiles() -> &'static Tiles {
 }
 
 /// C = A B or C += A B, on the current rayon pool if it is worth it. A is [m, depth], B is [depth, n].
-pub(crate) fn multiply(
-    a: Factor<'_>,
-    b: Factor<'_>,
-    depth: usize,
-    c: MatrixMut<'_>,
-    into: Into,
-    finish: Option<Finish<'_>>,
-) {
-    run(a, b, depth, c, into, finish, true);
+pub(crate) fn multiply(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, into: Into) {
+    run(a, b, depth, c, into, None, true);
+}
+
+/// C = A B, with something done to each finished row.
+pub(crate) fn multiply_and_finish(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, finish: Finish<'_>) {
+    run(a, b, depth, c, Into::Overwrite, Some(finish), true);
 }
 
 /// The same on the calling thread, for use inside parallel tasks.
@@ -118,13 +124,17 @@ fn run(
     if m == 0 || n == 0 {
         return;
     }
+    let (mut beside, finish) = match finish {
+        Some(Finish { beside, run }) => (beside, Some(run)),
+        None => (MatrixMut::new(&mut [], m, 0), None),
+    };
     if depth == 0 {
         for i in 0..m {
             if into == Into::Overwrite {
                 c.row(i).fill(0.0);
             }
             if let Some(finish) = finish {
-                finish(c.row(i));
+                finish(i, c.row(i), beside.row(i));
             }
         }
         return;
@@ -142,20 +152,20 @@ fn run(
             let add = from > 0 || into == Into::Add;
             let last = to == depth;
             let packed = &*packed;
-            let task = |first_row: usize, mut part: MatrixMut<'_>| {
+            let task = |first_row: usize, mut part: MatrixMut<'_>, mut beside: MatrixMut<'_>| {
                 multiply_block(a, first_row, from, to - from, packed, &mut part, add, tiles);
                 if let (true, Some(finish)) = (last, finish) {
                     for i in 0..part.rows {
-                        finish(part.row(i));
+                        finish(first_row + i, part.row(i), beside.row(i));
                     }
                 }
             };
             if share {
                 // One task per fused multiply-add of a vector is what counts against the threshold.
                 let work = m * n * (to - from) / 8;
-                parallel::rows(c.reborrow(), ROWS_PER_TASK, work, task);
+                parallel::rows_beside(c.reborrow(), beside.reborrow(), ROWS_PER_TASK, work, task);
             } else {
-                task(0, c.reborrow());
+                task(0, c.reborrow(), beside.reborrow());
             }
         }
     });

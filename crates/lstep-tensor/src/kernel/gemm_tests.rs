@@ -47,7 +47,7 @@ proptest! {
             limit_level(limit);
             let mut c = start.clone();
             let into = if add { Into::Add } else { Into::Overwrite };
-            multiply(a, b, depth, MatrixMut::new(&mut c, m, n), into, None);
+            multiply(a, b, depth, MatrixMut::new(&mut c, m, n), into);
             prop_assert_eq!(&c, &expected);
         }
         limit_level(Level::Avx512);
@@ -63,10 +63,10 @@ proptest! {
         let b = values(n * depth, seed ^ 1);
         let weights = Factor::transposed(Matrix::new(&b, n, depth));
         let mut all = vec![0.0; m * n];
-        multiply(Factor::of(Matrix::new(&a, m, depth)), weights, depth, MatrixMut::new(&mut all, m, n), Into::Overwrite, None);
+        multiply(Factor::of(Matrix::new(&a, m, depth)), weights, depth, MatrixMut::new(&mut all, m, n), Into::Overwrite);
         let mut some = vec![0.0; count * n];
         let rows = Matrix::new(&a[from * depth..(from + count) * depth], count, depth);
-        multiply(Factor::of(rows), weights, depth, MatrixMut::new(&mut some, count, n), Into::Overwrite, None);
+        multiply(Factor::of(rows), weights, depth, MatrixMut::new(&mut some, count, n), Into::Overwrite);
         prop_assert_eq!(&all[from * n..(from + count) * n], &some[..]);
     }
 }

@@ -134,6 +134,24 @@ multiversion! {
 }
 
 multiversion! {
+    /// `out[i]` *= `a[i]`.
+    pub(crate) fn multiply(out: &mut [f32], a: &[f32]) {
+        for (o, &x) in out.iter_mut().zip(a) {
+            *o *= x;
+        }
+    }
+}
+
+multiversion! {
+    /// `out[i]` = factor `a[i]`.
+    pub(crate) fn scaled(out: &mut [f32], a: &[f32], factor: f32) {
+        for (o, &x) in out.iter_mut().zip(a) {
+            *o = factor * x;
+        }
+    }
+}
+
+multiversion! {
     /// `out[i]` *= factor.
     pub(crate) fn scale(out: &mut [f32], factor: f32) {
         for o in out {

@@ -57,6 +57,17 @@ multiversion! {
     }
 }
 
+multiversion! {
+    /// `values[i]` *= `m[from + i]` and `slopes[i]` *= `m[from + i]`.
+    pub(crate) fn apply_mask_to_both(values: &mut [f32], slopes: &mut [f32], mask: Mask, from: u32) {
+        for (i, (value, slope)) in values.iter_mut().zip(slopes).enumerate() {
+            let factor = mask.factor(from.wrapping_add(i as u32));
+            *value *= factor;
+            *slope *= factor;
+        }
+    }
+}
+
 impl Tape<'_> {
     /// y = x m / (1 - rate), m 0 with probability `rate` and 1 otherwise: [n, c] to [n, c]. Without training it is x
     /// itself.

@@ -82,10 +82,7 @@ impl Tape<'_> {
         let out = self.emit(rows, cols);
         let (read, [result]) = self.forward([out]);
         map(result, [read.matrix(a), read.matrix(b)], 1, |out, [a, b]| match kind {
-            Kind::Add => {
-                out.copy_from_slice(a);
-                vector::add(out, b);
-            }
+            Kind::Add => vector::sum_of_two(out, a, b),
             Kind::Sub => {
                 out.copy_from_slice(a);
                 vector::add_scaled(out, b, -1.0);
@@ -179,12 +176,21 @@ impl Binary {
             if !backward.grads.wants(x) {
                 continue;
             }
-            let (dy, dx) = backward.grads.pair(self.out, x);
+            let (dy, dx, fresh) = backward.grads.pair_or_fresh(self.out, x);
             if self.kind == Kind::Mul {
                 let other = backward.read.matrix(other);
-                map(dx, [dy, other], 1, |dx, [dy, other]| vector::add_product(dx, dy, other));
+                map(dx, [dy, other], 1, |dx, [dy, other]| {
+                    if fresh { vector::product(dx, dy, other) } else { vector::add_product(dx, dy, other) }
+                });
             } else {
-                map(dx, [dy], 1, |dx, [dy]| vector::add_scaled(dx, dy, sign));
+                map(
+                    dx,
+                    [dy],
+                    1,
+                    |dx, [dy]| {
+                        if fresh { vector::scaled(dx, dy, sign) } else { vector::add_scaled(dx, dy, sign) }
+                    },
+                );
             }
         }
     }

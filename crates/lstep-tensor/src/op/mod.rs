@@ -9,6 +9,7 @@ pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod linear;
 pub(crate) mod loss;
+pub(crate) mod mix_tokens;
 pub(crate) mod normalize;
 pub(crate) mod position;
 pub(crate) mod recurrent;
@@ -67,6 +68,7 @@ operations! {
     LayerNorm(normalize::LayerNorm),
     Attention(attention::Attention),
     SelfAttention(self_attention::SelfAttention),
+    MixTokens(mix_tokens::MixTokens),
     TimeSum(time::TimeSum),
     TimeEncode(time::TimeEncode),
     Gru(recurrent::Gru),

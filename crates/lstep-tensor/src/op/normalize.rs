@@ -37,22 +37,17 @@ impl Tape<'_> {
         assert_eq!(self.shape(bias), (1, cols), "a bias for {cols} columns");
         let out = self.emit(rows, cols);
         let statistics = self.emit(rows, 2);
-        let (read, [result, mut kept]) = self.forward([out, statistics]);
+        let (read, [result, kept]) = self.forward([out, statistics]);
         let x_values = read.matrix(x);
         let (gain_row, bias_row) = (read.flat(gain), read.flat(bias));
-        parallel::rows(kept.reborrow(), ROWS, 2 * rows * cols, |first, mut part| {
+        parallel::rows_beside(result, kept, ROWS, 4 * rows * cols, |first, mut part, mut kept| {
             for i in 0..part.rows {
                 let row = x_values.row(first + i);
                 let mean = vector::sum(row) / cols as f32;
                 let variance = vector::sum_of_squares(row, mean) / cols as f32;
-                part.row(i).copy_from_slice(&[mean, 1.0 / (variance + epsilon).sqrt()]);
-            }
-        });
-        let kept = kept.as_ref();
-        parallel::rows(result, ROWS, 2 * rows * cols, |first, mut part| {
-            for i in 0..part.rows {
-                let [mean, inverse] = kept.row(first + i) else { unreachable!("two statistics") };
-                normalize(part.row(i), x_values.row(first + i), gain_row, bias_row, *mean, *inverse);
+                let inverse = 1.0 / (variance + epsilon).sqrt();
+                kept.row(i).copy_from_slice(&[mean, inverse]);
+                normalize(part.row(i), row, gain_row, bias_row, mean, inverse);
             }
         });
         self.record(out, &[x, gain, bias], || LayerNorm { x, gain, bias, statistics, out }.into());
@@ -160,12 +155,23 @@ multiversion! {
     fn normalize_chain(dx: &mut [f32], dy: &[f32], x: &[f32], gain: &[f32], mean: f32, inverse: f32) {
         let n = dx.len() as f32;
         let mean_d = vector::reduce2(dy, gain, |dy, gain, sum| dy.mul_add(gain, sum)) / n;
-        let mut mean_dn = [0.0_f32; vector::LANES];
-        for (j, ((&dy, &gain), &x)) in dy.iter().zip(gain).zip(x).enumerate() {
-            let lane = &mut mean_dn[j % vector::LANES];
+        // In blocks of a vector: with a lane found by division the compiler keeps to single numbers.
+        let mut lanes = [0.0_f32; vector::LANES];
+        let add = |lane: &mut f32, dy: f32, gain: f32, x: f32| {
             *lane = (dy * gain).mul_add((x - mean) * inverse, *lane);
+        };
+        let (dy_blocks, dy_rest) = dy.as_chunks::<{ vector::LANES }>();
+        let (gain_blocks, gain_rest) = gain.as_chunks::<{ vector::LANES }>();
+        let (x_blocks, x_rest) = x.as_chunks::<{ vector::LANES }>();
+        for ((dy, gain), x) in dy_blocks.iter().zip(gain_blocks).zip(x_blocks) {
+            for i in 0..vector::LANES {
+                add(&mut lanes[i], dy[i], gain[i], x[i]);
+            }
         }
-        let mean_dn = mean_dn.iter().sum::<f32>() / n;
+        for (((lane, &dy), &gain), &x) in lanes.iter_mut().zip(dy_rest).zip(gain_rest).zip(x_rest) {
+            add(lane, dy, gain, x);
+        }
+        let mean_dn = lanes.iter().sum::<f32>() / n;
         for (((dx, &dy), &x), &gain) in dx.iter_mut().zip(dy).zip(x).zip(gain) {
             let normal = (x - mean) * inverse;
             *dx = inverse.mul_add((-normal).mul_add(mean_dn, dy.mul_add(gain, -mean_d)), *dx);

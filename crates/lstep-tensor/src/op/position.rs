@@ -133,7 +133,7 @@ impl Tape<'_> {
                 [(&*even, fourier_table.cosines(), &mut *a), (&*odd, fourier_table.sines(), &mut *b)]
             {
                 let part = Factor::of(Matrix::new(&part[..half], 1, half));
-                multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite, None);
+                multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite);
             }
             let (re, im) = (read.matrix(real), read.matrix(imaginary));
             let (even, odd) = (&mut even[..rows * half], &mut odd[..rows * half]);
@@ -151,7 +151,7 @@ impl Tape<'_> {
                     [(fourier_table.cosines(), &*even, &mut *cosine), (fourier_table.sines(), &*odd, &mut *sine)]
                 {
                     let part = Factor::transposed(Matrix::new(part, rows, half));
-                    multiply(table, part, half, MatrixMut::new(target, half, rows), Into::Overwrite, None);
+                    multiply(table, part, half, MatrixMut::new(target, half, rows), Into::Overwrite);
                 }
                 for (k, (cosine, sine)) in cosine.chunks(rows).zip(sine.chunks(rows)).enumerate() {
                     vector::sum_of_two(result.row(k), cosine, sine);
@@ -309,7 +309,7 @@ impl FoldFilter {
         }
         for (part, table, target) in [(&*cosine, fourier.cosines(), &mut *even), (&*sine, fourier.sines(), &mut *odd)] {
             let part = Factor::transposed(Matrix::new(part, half, rows));
-            multiply(part, table, half, MatrixMut::new(target, rows, half), Into::Overwrite, None);
+            multiply(part, table, half, MatrixMut::new(target, rows, half), Into::Overwrite);
         }
         vector::scale(parts, 1.0 / fourier.length as f32);
         let (even, odd) = parts.split_at(rows * half);
@@ -340,7 +340,7 @@ impl FoldFilter {
             let (deven, dodd) = dparts.split_at_mut(half);
             for (part, table, target) in [(&*da, fourier.cosines(), &mut *deven), (&*db, fourier.sines(), &mut *dodd)] {
                 let part = Factor::of(Matrix::new(part, 1, half));
-                multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite, None);
+                multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite);
             }
             fourier.add_parts(backward.grads.target(self.sum).row(0), deven, dodd);
         }

@@ -152,7 +152,14 @@ impl Segment {
     }
 
     fn backward_rows(&self, backward: &mut Backward<'_>, entries: Entries<'_>) {
-        let (dy, mut dx) = backward.grads.pair(self.out, self.x);
+        // Without row numbers every entry is its own row, and mostly there are no others.
+        let all = entries.rows.is_none() && entries.len() == backward.read.matrix(self.x).rows;
+        let (dy, mut dx, fresh) = if all {
+            backward.grads.pair_or_fresh(self.out, self.x)
+        } else {
+            let (dy, dx) = backward.grads.pair(self.out, self.x);
+            (dy, dx, false)
+        };
         let owners = &mut backward.scratch.owners;
         owners.clear();
         for segment in 0..entries.segments() {
@@ -166,13 +173,16 @@ impl Segment {
             scatter_add(dx, &rows[..owners.len()], source, &mut backward.scratch.integers);
             return;
         }
-        // Without row numbers every entry is its own row.
         dx.rows = owners.len();
         let work = dx.rows * dx.cols;
         parallel::rows(dx, 64, work, |first, mut dx| {
             for i in 0..dx.rows {
                 let (values, factor) = source(first + i);
-                vector::add_scaled(dx.row(i), values, factor);
+                if fresh {
+                    vector::scaled(dx.row(i), values, factor);
+                } else {
+                    vector::add_scaled(dx.row(i), values, factor);
+                }
             }
         });
     }

@@ -12,6 +12,8 @@ pub fn parameters() -> Parameters {
         ("k", 64, 64),
         ("v", 64, 64),
         ("tokens", 8, 8),
+        ("mix.in", 4, 8),
+        ("mix.out", 8, 4),
         ("gru.input", 192, 64),
         ("gru.hidden", 192, 64),
         ("score", 1, 64),
@@ -19,6 +21,9 @@ pub fn parameters() -> Parameters {
         p.add(name, rows, cols, Init::Linear { inputs: cols });
     }
     for (name, cols) in [("in.bias", 96), ("gain", 64), ("shift", 64), ("gru.b1", 192), ("gru.b2", 192)] {
+        p.add(name, 1, cols, Init::Normal { mean: 0.5, deviation: 0.2 });
+    }
+    for (name, cols) in [("mix.gain", 8), ("mix.shift", 8), ("mix.b1", 4), ("mix.b2", 8)] {
         p.add(name, 1, cols, Init::Normal { mean: 0.5, deviation: 0.2 });
     }
     p.add("slots", 1, 10, Init::Normal { mean: 0.1, deviation: 0.1 });
@@ -69,6 +74,10 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
     let w = get(tape, "tokens");
     let tokens = tape.linear(tokens, w, None, Activation::Tanh);
     let h = tape.transpose_blocks(tokens, 64);
+    let [inner, outer, gain, shift, inner_bias, outer_bias] =
+        ["mix.in", "mix.out", "mix.gain", "mix.shift", "mix.b1", "mix.b2"].map(|name| get(tape, name));
+    let net = TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon: 1e-5, dropout: 0.1 };
+    let h = tape.mix_tokens(h, net);
 
     let neighbours = tape.segment_sum(h, segments, Weighting::Mean);
     let cell = Cell {

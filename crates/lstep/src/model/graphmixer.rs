@@ -10,7 +10,9 @@
 //! h    = W_out [h_E | h_N] + b_out                                           [d_N]
 //! ```
 //!
-//! It has no state. Nothing but time and event features enters a token, so tokens of missing events are all the same row, b_in.
+//! It has no state. Nothing but time and event features enters a token, so tokens of missing events are all the same row, b_in. The last
+//! layer of the last mixer is applied to the mean of the tokens, and the dropout behind it differs as
+//! [`FeedForward`](crate::nn::FeedForward) says.
 
 use super::Facts;
 use super::encoder::{Asked, Encoder, FeatureWidths, Room};
@@ -145,7 +147,7 @@ impl GraphMixer {
         let mut hidden = self.tokens(tape, past, meetings);
         let (last, before) = self.mixers.split_last().expect("at least one mixer");
         for mixer in before {
-            hidden = mixer.apply(tape, hidden, recent, dropout);
+            hidden = mixer.apply(tape, hidden, dropout);
         }
         let mixed = last.apply_to_mean(tape, hidden, recent, dropout);
         let mut next = 0;

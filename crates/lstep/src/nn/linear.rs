@@ -1,6 +1,6 @@
 //! A linear layer and a layer normalisation by the names of their weights, starting as PyTorch's do.
 
-use lstep_tensor::{Activation, Init, ParameterId, Parameters, Tape, Var};
+use lstep_tensor::{Activation, Init, ParameterId, Parameters, Tape, Then, Var};
 use std::ops::Range;
 
 /// y = f(W x + b), W [outputs, inputs].
@@ -27,6 +27,12 @@ impl Linear {
         tape.linear(x, weight, Some(bias), activation)
     }
 
+    /// The layer of x with dropout behind it, and a sum behind that if there is something to add.
+    pub fn apply_then(self, tape: &mut Tape<'_>, x: Var, then: Then) -> Var {
+        let (weight, bias) = (tape.parameter(self.weight), tape.parameter(self.bias));
+        tape.layer(x, weight, Some(bias), then)
+    }
+
     /// The layer of an input of which only some columns are there, all others being zero: x is [n, length of the range].
     pub fn apply_to(self, tape: &mut Tape<'_>, x: Var, columns: Range<usize>) -> Var {
         let (weight, bias) = (tape.parameter(self.weight), tape.parameter(self.bias));
@@ -36,13 +42,13 @@ impl Linear {
 }
 
 /// PyTorch's addition to the variance.
-const EPSILON: f32 = 1e-5;
+pub(super) const EPSILON: f32 = 1e-5;
 
 /// Normalisation of rows with a learned gain and bias.
 #[derive(Debug, Clone, Copy)]
 pub struct Norm {
-    gain: ParameterId,
-    bias: ParameterId,
+    pub(super) gain: ParameterId,
+    pub(super) bias: ParameterId,
 }
 
 impl Norm {

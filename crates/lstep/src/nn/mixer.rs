@@ -2,8 +2,9 @@
 //!
 //! Tolstikhin et al., "MLP-Mixer: An all-MLP Architecture for Vision", NeurIPS 2021.
 
-use super::{Linear, Norm};
-use lstep_tensor::{Activation, Parameters, Segments, Tape, Var, Weighting};
+use super::linear::EPSILON;
+use super::{FeedForward, Norm};
+use lstep_tensor::{Parameters, Segments, Tape, TokenNet, Var, Weighting};
 
 /// x' = x + (tokens(norm(x^T)))^T, y = x' + channels(norm(x')).
 #[derive(Debug, Clone, Copy)]
@@ -33,67 +34,51 @@ impl Mixer {
         let MixerWidths { tokens, channels, token_inner, channel_inner } = widths;
         Mixer {
             token_norm: Norm::add(parameters, &format!("{name}.token_norm"), tokens),
-            tokens: FeedForward::add(parameters, &format!("{name}.tokens"), tokens, token_inner),
+            tokens: FeedForward::add(
+                parameters,
+                [&format!("{name}.tokens.in"), &format!("{name}.tokens.out")],
+                tokens,
+                token_inner,
+            ),
             channel_norm: Norm::add(parameters, &format!("{name}.channel_norm"), channels),
-            channels: FeedForward::add(parameters, &format!("{name}.channels"), channels, channel_inner),
+            channels: FeedForward::add(
+                parameters,
+                [&format!("{name}.channels.in"), &format!("{name}.channels.out")],
+                channels,
+                channel_inner,
+            ),
         }
     }
 
-    /// Mixes blocks of `tokens` rows: [blocks tokens, channels] to the same shape.
-    pub fn apply(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
-        let x = self.mix_tokens(tape, x, tokens, dropout);
+    /// Mixes blocks of rows: [blocks tokens, channels] to the same shape.
+    pub fn apply(self, tape: &mut Tape<'_>, x: Var, dropout: f32) -> Var {
+        let x = self.mix_tokens(tape, x, dropout);
         let normal = self.channel_norm.apply(tape, x);
-        let mixed = self.channels.apply(tape, normal, dropout);
-        tape.add(mixed, x)
+        self.channels.apply(tape, normal, Some(x), dropout)
     }
 
-    /// The means of the mixed blocks, [blocks tokens, channels] to [blocks, channels]. Unless dropout stands behind it, the outer
-    /// layer of the net over channels is applied to the mean and not to every token.
+    /// The means of the mixed blocks, [blocks tokens, channels] to [blocks, channels].
     pub fn apply_to_mean(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
         let ends = tape.indices((0..=tape.shape(x).0 / tokens).map(|block| (block * tokens) as u32));
         let blocks = Segments { rows: None, offsets: ends };
-        if tape.is_training() && dropout > 0.0 {
-            let mixed = self.apply(tape, x, tokens, dropout);
-            return tape.segment_sum(mixed, blocks, Weighting::Mean);
-        }
-        let x = self.mix_tokens(tape, x, tokens, dropout);
+        let x = self.mix_tokens(tape, x, dropout);
         let normal = self.channel_norm.apply(tape, x);
-        let inner = self.channels.inner.apply(tape, normal, Activation::Gelu);
-        let inner = tape.segment_sum(inner, blocks, Weighting::Mean);
-        let mixed = self.channels.outer.apply(tape, inner, Activation::Identity);
-        let x = tape.segment_sum(x, blocks, Weighting::Mean);
-        tape.add(mixed, x)
+        let [mean] = self.channels.apply_to_means(tape, normal, x, [(blocks, Weighting::Mean)], dropout);
+        mean
     }
 
-    fn mix_tokens(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
-        let channels = tape.shape(x).1;
-        let turned = tape.transpose_blocks(x, tokens);
-        let normal = self.token_norm.apply(tape, turned);
-        let mixed = self.tokens.apply(tape, normal, dropout);
-        let mixed = tape.transpose_blocks(mixed, channels);
-        tape.add(mixed, x)
-    }
-}
-
-/// W2 gelu(W1 x + b1) + b2, with dropout after the activation and at the end.
-#[derive(Debug, Clone, Copy)]
-struct FeedForward {
-    inner: Linear,
-    outer: Linear,
-}
-
-impl FeedForward {
-    fn add(parameters: &mut Parameters, name: &str, width: usize, inner: usize) -> FeedForward {
-        FeedForward {
-            inner: Linear::add(parameters, &format!("{name}.in"), width, inner),
-            outer: Linear::add(parameters, &format!("{name}.out"), inner, width),
-        }
-    }
-
-    fn apply(self, tape: &mut Tape<'_>, x: Var, dropout: f32) -> Var {
-        let inner = self.inner.apply(tape, x, Activation::Gelu);
-        let inner = tape.dropout(inner, dropout);
-        let outer = self.outer.apply(tape, inner, Activation::Identity);
-        tape.dropout(outer, dropout)
+    fn mix_tokens(self, tape: &mut Tape<'_>, x: Var, dropout: f32) -> Var {
+        let FeedForward { inner, outer } = self.tokens;
+        let net = TokenNet {
+            gain: tape.parameter(self.token_norm.gain),
+            shift: tape.parameter(self.token_norm.bias),
+            inner: tape.parameter(inner.weight),
+            inner_bias: tape.parameter(inner.bias),
+            outer: tape.parameter(outer.weight),
+            outer_bias: tape.parameter(outer.bias),
+            epsilon: EPSILON,
+            dropout,
+        };
+        tape.mix_tokens(x, net)
     }
 }

@@ -3,6 +3,7 @@
 //! A layer is a small struct of parameter numbers: `add` draws its weights under a name, `apply` puts it on a tape. It knows no graph.
 
 mod attention;
+mod feed_forward;
 mod linear;
 mod mixer;
 mod predictor;
@@ -11,6 +12,7 @@ mod time;
 mod transformer;
 
 pub use attention::{AttentionWidths, Neighbourhood, TemporalAttention};
+pub use feed_forward::FeedForward;
 pub use linear::{Linear, Norm};
 pub use mixer::{Mixer, MixerWidths};
 pub use predictor::Predictor;

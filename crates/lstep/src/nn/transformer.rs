@@ -3,8 +3,8 @@
 //! Vaswani et al., "Attention Is All You Need", NeurIPS 2017, with the norms in front:
 //! x' = x + out(attention(norm(x))), y = x' + W_2 gelu(W_1 norm(x') + b_1) + b_2.
 
-use super::{Linear, Norm};
-use lstep_tensor::{Activation, Blocks, Init, Parameters, Tape, Var};
+use super::{FeedForward, Linear, Norm};
+use lstep_tensor::{Activation, Blocks, Init, Parameters, Segments, Tape, Then, Var, Weighting};
 
 /// A block's weights.
 #[derive(Debug, Clone, Copy)]
@@ -14,8 +14,7 @@ pub struct Transformer {
     project: Linear,
     out: Linear,
     net_norm: Norm,
-    inner: Linear,
-    outer: Linear,
+    net: FeedForward,
 }
 
 impl Transformer {
@@ -33,24 +32,36 @@ impl Transformer {
             project,
             out,
             net_norm: Norm::add(parameters, &format!("{name}.net_norm"), width),
-            inner: Linear::add(parameters, &format!("{name}.in"), width, 4 * width),
-            outer: Linear::add(parameters, &format!("{name}.net_out"), 4 * width, width),
+            net: FeedForward::add(parameters, [&format!("{name}.in"), &format!("{name}.net_out")], width, 4 * width),
         }
     }
 
     /// The block of x: [n, width] to [n, width]. The dropout is that of the blocks.
     pub fn apply(self, tape: &mut Tape<'_>, x: Var, blocks: Blocks) -> Var {
+        let x = self.attend(tape, x, blocks);
+        let normal = self.net_norm.apply(tape, x);
+        self.net.apply(tape, normal, Some(x), blocks.dropout)
+    }
+
+    /// Means over sets of rows of the block of x, each [sets, width].
+    pub fn apply_to_means<const N: usize>(
+        self,
+        tape: &mut Tape<'_>,
+        x: Var,
+        blocks: Blocks,
+        means: [(Segments, Weighting); N],
+    ) -> [Var; N] {
+        let x = self.attend(tape, x, blocks);
+        let normal = self.net_norm.apply(tape, x);
+        self.net.apply_to_means(tape, normal, x, means, blocks.dropout)
+    }
+
+    /// x' of x.
+    fn attend(self, tape: &mut Tape<'_>, x: Var, blocks: Blocks) -> Var {
         let normal = self.attention_norm.apply(tape, x);
         let projected = self.project.apply(tape, normal, Activation::Identity);
         let seen = tape.self_attention(projected, blocks);
-        let seen = self.out.apply(tape, seen, Activation::Identity);
-        let seen = tape.dropout(seen, blocks.dropout);
-        let x = tape.add(seen, x);
-        let normal = self.net_norm.apply(tape, x);
-        let inner = self.inner.apply(tape, normal, Activation::Gelu);
-        let inner = tape.dropout(inner, blocks.dropout);
-        let outer = self.outer.apply(tape, inner, Activation::Identity);
-        let outer = tape.dropout(outer, blocks.dropout);
-        tape.add(outer, x)
+        let then = Then { activation: Activation::Identity, dropout: blocks.dropout, add: Some(x) };
+        self.out.apply_then(tape, seen, then)
     }
 }

@@ -9,7 +9,8 @@
 //! What is shared, without changing a number: node, event and time channels are made once for a distinct seed, however many
 //! candidates it is asked against. A count is a small integer, so the co-occurrence channel's layer is applied to every count at every
 //! place of a patch, and a patch is a sum of rows of that table. Empty patches are all alike, so they are one row that counts as
-//! many; dropout falls on that row as a whole.
+//! many; dropout falls on that row as a whole. The last layer of the last transformer is applied to a side's mean, and the dropout
+//! behind it differs as [`FeedForward`](crate::nn::FeedForward) says.
 
 mod config;
 mod history;
@@ -315,7 +316,8 @@ impl Encoder for DyGFormer {
             repeats: Some(tape.indices(patches.repeats.iter().copied())),
             dropout: self.config.dropout as f32,
         };
-        for transformer in &self.transformers {
+        let (last, before) = self.transformers.split_last().expect("at least one transformer");
+        for transformer in before {
             hidden = transformer.apply(tape, hidden, blocks);
         }
         let means = patches.sides.each_ref().map(|side| {
@@ -324,8 +326,9 @@ impl Encoder for DyGFormer {
                 offsets: tape.indices(side.offsets.iter().copied()),
             };
             let weights = tape.constant(side.shares.len(), 1, &side.shares);
-            tape.segment_sum(hidden, segments, Weighting::By { weights, slots: None })
+            (segments, Weighting::By { weights, slots: None })
         });
+        let means = last.apply_to_means(tape, hidden, blocks, means);
         let [source, candidate] = means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
         let pairs = tape.indices(0..asked.sources.len() as u32);
         self.predictor.apply(tape, (source, pairs), (candidate, pairs))
