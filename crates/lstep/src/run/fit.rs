@@ -273,12 +273,13 @@ impl Fit {
         let mut session = self.pupil.fork();
         let outcome = evaluate(session.as_mut(), &self.ground.stream.log, &self.validation, &|_, _| ())?.swap_remove(0);
         let validation_seconds = started.elapsed().as_secs_f64();
-        let improved = self.selection.take(self.progress.epoch, outcome.ap, outcome.auc);
+        let improved = self.selection.take(self.progress.epoch, &outcome);
         Ok(EpochReport {
             epoch: self.progress.epoch,
             loss: self.progress.loss(),
             validation_ap: outcome.ap,
             validation_auc: outcome.auc,
+            validation_mrr: outcome.mrr,
             improved,
             train_seconds,
             train_events_per_second: share * self.course.events() as f64 / train_seconds,
