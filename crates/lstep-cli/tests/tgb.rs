@@ -2,58 +2,39 @@
 
 mod command;
 
-use command::{json, lstep, refused};
+use command::{json, refused};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
 const NEGATIVES: u64 = 30;
 
-/// A run on a small stream in TGB's files.
-fn trained(folder: &Path) -> (String, Value) {
-    let (events, run) =
-        (folder.join("tgbl-sample_edgelist.csv").display().to_string(), folder.join("run").display().to_string());
-    let made = json(&[
-        "generate",
-        &events,
-        "--layout",
-        "tgb",
-        "--sources",
-        "120",
-        "--nodes",
-        "200",
-        "--communities",
-        "4",
-        "--events",
-        "3000",
-        "--features",
-        "2",
-        "--per-event",
-        &NEGATIVES.to_string(),
-        "--json",
-    ]);
+/// Writes a small stream of two kinds of nodes in TGB's files; gives the edge list.
+fn generated(folder: &Path, name: &str, more: &[&str]) -> String {
+    let path = folder.join(name).display().to_string();
+    let small = "--layout tgb --sources 120 --nodes 200 --communities 4 --events 3000 --json";
+    let made =
+        json(&["generate", &path].into_iter().chain(small.split(' ')).chain(more.iter().copied()).collect::<Vec<_>>());
     assert_eq!(made["files"].as_array().map(Vec::len), Some(3));
-    let mut arguments = vec!["train", &events, "--protocol", "tgb", "--out", &run, "--json"];
-    let settings = [
-        "model.position_width=8",
-        "model.time_width=8",
-        "model.node_width=8",
-        "model.edge_width=4",
-        "model.snapshots=6",
-        "model.recent=4",
-        "protocol.step=50",
-        "train.epochs=4",
-        "train.learning_rate=0.01",
-    ];
-    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
-    let report = json(&arguments);
-    (run, report)
+    path
+}
+
+/// Trains a small model on it for a few epochs; gives the report.
+fn trained(events: &str, run: &str, more: &[&str]) -> Value {
+    let small = "model.position_width=8 model.time_width=8 model.node_width=8 model.edge_width=4 model.snapshots=6 \
+                 model.recent=4 protocol.step=50 train.learning_rate=0.01";
+    let settings = small.split_whitespace().flat_map(|setting| ["--set", setting]);
+    let start = ["train", events, "--out", run, "--json"];
+    json(&start.into_iter().chain(settings).chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
 #[test]
 fn training_on_tgb_s_files_selects_on_mrr_and_reports_it_for_both_parts() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (run, report) = trained(folder.path());
+    let count = NEGATIVES.to_string();
+    let events = generated(folder.path(), "tgbl-sample_edgelist.csv", &["--features", "2", "--per-event", &count]);
+    let run = folder.path().join("run").display().to_string();
+    let report = trained(&events, &run, &["--protocol", "tgb", "--set", "train.epochs=4"]);
     assert_eq!(report["protocol_settings"]["dataset"], "tgbl-sample");
     let metrics = fs::read_to_string(folder.path().join("run/metrics.jsonl")).expect("metrics");
     let epochs: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -82,29 +63,21 @@ fn training_on_tgb_s_files_selects_on_mrr_and_reports_it_for_both_parts() {
 }
 
 #[test]
+fn a_preset_of_tgb_finds_the_negatives_beside_its_events() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let events = generated(folder.path(), "tgbl-wiki_edgelist.csv", &["--per-event", "12"]);
+    let run = folder.path().join("run").display().to_string();
+    let report = trained(&events, &run, &["--preset", "tgbl-wiki", "--set", "train.epochs=1"]);
+    assert_eq!((&report["protocol"], &report["dataset"]), (&Value::from("tgb"), &Value::from("tgbl-wiki")));
+    for row in report["results"].as_array().expect("a list") {
+        assert_eq!(row["pairs"].as_u64(), row["events"].as_u64().map(|events| events * 13), "{row}");
+    }
+}
+
+#[test]
 fn negatives_are_those_of_the_files_and_a_file_of_another_stream_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let make = |name: &str, seed: &str| {
-        let path = folder.path().join(name).display().to_string();
-        let arguments = [
-            "generate",
-            &path,
-            "--layout",
-            "tgb",
-            "--sources",
-            "120",
-            "--nodes",
-            "200",
-            "--communities",
-            "4",
-            "--events",
-            "2000",
-            "--seed",
-            seed,
-        ];
-        assert!(lstep(&arguments).status.success());
-        path
-    };
+    let make = |name: &str, seed: &str| generated(folder.path(), name, &["--seed", seed]);
     let (first, second) = (make("tgbl-a_edgelist.csv", "1"), make("tgbl-b_edgelist.csv", "2"));
     let ask = |path: &str| json(&["evaluate", path, "--protocol", "tgb", "--part", "validation,test", "--json"]);
     let read = ask(&first);

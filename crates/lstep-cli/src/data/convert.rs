@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Turn a file of events into another form.
 ///
 /// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; everything else is CSV, or TSV for .tsv,
-/// compressed for .gz and .zst. What a form cannot hold is refused, or with --lossy said and lost.
+/// compressed for .gz and .zst. What a form cannot hold is refused, or with --lossy said and lost. Ids, times and their order are kept
+/// exactly; features are numbers of 32 bits, as models get them, and their columns are called f0, f1 and so on.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
