@@ -1,9 +1,9 @@
 //! `lstep generate`: a synthetic stream with planted habits.
 
 use crate::say;
-use anyhow::{Context, Result};
-use clap::Args;
-use lstep::run::{SyntheticConfig, generate, write_events};
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use lstep::run::{SyntheticConfig, generate, write_events, write_tgb};
 use std::path::PathBuf;
 
 /// Make a synthetic stream with planted habits.
@@ -15,7 +15,8 @@ use std::path::PathBuf;
 Examples:
   lstep generate sample.csv
   lstep generate big.csv.zst --nodes 640000 --events 20000000
-  lstep generate plain.parquet --repeat 0 --habits 0 --communities 1 --skew 1 --drift none")]
+  lstep generate plain.parquet --repeat 0 --habits 0 --communities 1 --skew 1 --drift none
+  lstep generate tgbl-sample_edgelist.csv --layout tgb --sources 800 --per-event 100")]
 pub struct Generate {
     /// Where to write: .csv, .tsv or .parquet; .csv.gz and .csv.zst are compressed
     #[arg(value_name = "OUT")]
@@ -81,9 +82,25 @@ pub struct Generate {
     #[arg(long, default_value_t = defaults().features)]
     features: u32,
 
+    /// The form of the files; `tgb` needs --sources and a name such as tgbl-sample_edgelist.csv
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    layout: Form,
+
+    /// Negatives for each event of validation and test, with `--layout tgb` [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_event: Option<u32>,
+
     /// Print what was written as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Form {
+    /// CSV, TSV or Parquet, as the name says
+    Table,
+    /// The Temporal Graph Benchmark's: an edge list like tgbl-wiki's, and pickles with negatives for validation and test
+    Tgb,
 }
 
 /// Seconds of a drift, or that there is none.
@@ -105,18 +122,25 @@ impl Generate {
     /// Makes and writes the stream.
     pub fn run(&self) -> Result<()> {
         let config = self.config();
+        if self.per_event.is_some() && self.layout != Form::Tgb {
+            bail!("--per-event has no meaning here: it belongs to --layout tgb");
+        }
         let busy = crate::progress::busy(&format!("making {} events", config.events));
         let written = generate(&config).and_then(|dataset| {
-            write_events(&self.out, &dataset)?;
-            Ok((dataset.names.len(), dataset.events.len()))
+            let files = match self.layout {
+                Form::Table => write_events(&self.out, &dataset).map(|()| vec![self.out.clone()]),
+                Form::Tgb => write_tgb(&self.out, &dataset, self.per_event.map(|count| count as usize)),
+            };
+            Ok((dataset.names.len(), dataset.events.len(), files?))
         });
         busy.finish_and_clear();
-        let (nodes, events) = written.context("cannot generate the stream")?;
+        let (nodes, events, files) = written.context("cannot generate the stream")?;
         if self.json {
-            let written = serde_json::json!({ "out": self.out, "nodes": nodes, "events": events, "settings": config });
+            let written = serde_json::json!({ "out": self.out, "files": files, "nodes": nodes, "events": events, "settings": config });
             return say(serde_json::to_string_pretty(&written)?);
         }
-        say(format!("{}: {nodes} nodes, {events} events, seed {}", self.out.display(), config.seed))
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        say(format!("{}: {nodes} nodes, {events} events, seed {}", files.join(", "), config.seed))
     }
 
     fn config(&self) -> SyntheticConfig {

@@ -4,6 +4,7 @@
 
 mod args;
 mod audit;
+mod data;
 mod demo;
 mod evaluate;
 mod generate;
@@ -35,6 +36,7 @@ struct Lstep {
 const EXAMPLES: &str = "\
 Examples:
   lstep                                         the sample stream, from data to table
+  lstep data fetch uci --to data                a public dataset; `lstep data list` shows all
   lstep inspect events.csv.gz                   what is in a file
   lstep evaluate events.csv --model edgebank    how far counting gets
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
@@ -44,6 +46,8 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
+    /// List, fetch and convert public datasets
+    Data(data::Data),
     /// Count what is in a stream and how far it repeats itself
     Inspect(inspect::Inspect),
     /// Make a synthetic stream with planted habits
@@ -83,6 +87,7 @@ fn run(lstep: Lstep) -> Result<bool> {
     }
     match lstep.command {
         None => demo::run()?,
+        Some(Command::Data(data)) => data.run()?,
         Some(Command::Inspect(inspect)) => inspect.run()?,
         Some(Command::Generate(generate)) => generate.run()?,
         Some(Command::Evaluate(evaluate)) => evaluate.run()?,

@@ -19,6 +19,14 @@ pub fn epoch() -> ProgressBar {
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
+/// A bar over the bytes of a download, shown only on a terminal.
+pub fn bytes(name: &str) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
+            .expect("the template is constant");
+    ProgressBar::with_draw_target(None, target()).with_style(style).with_prefix(name.to_string())
+}
+
 fn target() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() }
 }

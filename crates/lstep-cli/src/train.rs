@@ -23,6 +23,7 @@ Examples:
   lstep train events.csv --out run
   lstep train uci/events.csv.gz --preset uci --out run --set train.seed=1
   lstep train uci/events.csv.gz --model graphmixer --preset uci --out run
+  lstep train tgbl-wiki_edgelist_v2.csv --preset tgbl-wiki --out run     selects on validation MRR, as TGB does
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
   lstep train --resume run")]
 pub struct Train {
@@ -35,7 +36,7 @@ pub struct Train {
     out: Option<PathBuf>,
 
     /// Go on with the run in this folder
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "config", "set"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config", "set"])]
     resume: Option<PathBuf>,
 
     /// What is trained
@@ -45,6 +46,10 @@ pub struct Train {
     /// The published settings of the model for a dataset, and the protocol of its tables
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
+
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    protocol: Option<String>,
 
     /// Settings as TOML: the tables `protocol`, `model` and `train`, any part of them
     #[arg(long, value_name = "FILE")]
@@ -100,8 +105,11 @@ impl Train {
             None => None,
         };
         let model = ModelConfig::learned(&self.model)?;
-        let mut config = RunConfig::start(self.reading.data(&events), model, self.preset.as_deref())?
-            .with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
+        let mut config = RunConfig::start(self.reading.data(&events), model, self.preset.as_deref())?;
+        if let Some(protocol) = &self.protocol {
+            config = config.under(protocol)?;
+        }
+        let mut config = config.with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);
         if let Some(features) = &mut config.data.node_features {
@@ -143,26 +151,31 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
 
 fn epoch_line(report: &EpochReport) -> String {
     format!(
-        "epoch {:>3}  loss {:>8.4}  validation ap {:.4} auc {:.4}{}  {:.1} s, {:.0} events/s",
+        "epoch {:>3}  loss {:>8.4}  validation ap {:.4} auc {:.4}{}{}  {:.1} s, {:.0} events/s",
         report.epoch,
         report.loss,
         report.validation_ap,
         report.validation_auc,
+        report.validation_mrr.map_or(String::new(), |mrr| format!(" mrr {mrr:.4}")),
         if report.improved { " *" } else { "  " },
         report.train_seconds,
         report.train_events_per_second
     )
 }
 
-/// All that a protocol can ask of the test part.
+/// All that a protocol can ask of the test part; under tgb, whose tables give both, of validation too.
 pub fn everything(config: &RunConfig) -> Asked {
+    let mut parts = vec![Part::Test];
     let (settings, strategies) = match config.protocol.name() {
-        "tgb" => (vec![Setting::Transductive], vec![Strategy::Tgb]),
+        "tgb" => {
+            parts.insert(0, Part::Validation);
+            (vec![Setting::Transductive], vec![Strategy::Tgb])
+        }
         "dyglib" => (
             vec![Setting::Transductive, Setting::Inductive],
             vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
         ),
         _ => (vec![Setting::Transductive], vec![Strategy::Random, Strategy::Historical, Strategy::Inductive]),
     };
-    Asked { parts: vec![Part::Test], settings, strategies }
+    Asked { parts, settings, strategies }
 }

@@ -75,3 +75,22 @@ fn edgebank_under_dyglib_gives_the_known_values() {
         }
     }
 }
+
+#[test]
+fn edgebank_under_tgb_gives_the_leaderboard_s_values() {
+    let Some(folder) = data("edgebank_under_tgb_gives_the_leaderboard_s_values") else { return };
+    let place = tempfile::tempdir().expect("a folder");
+    // The stream is that of tgbl-wiki without its features, which EdgeBank does not use; all pages are candidates.
+    let events = place.path().join("tgbl-wiki_edgelist.csv").display().to_string();
+    let wikipedia = folder.join("wikipedia").join("events.csv.gz").display().to_string();
+    json(&["data", "convert", &wikipedia, &events]);
+    // tgb.complexdatalab.com, tgbl-wiki-v2: MRR on validation and test.
+    for (memory, expected) in [("unlimited", [0.527, 0.495]), ("window-tgb", [0.600, 0.571])] {
+        let ask = ["evaluate", &events, "--protocol", "tgb", "--memory", memory, "--part", "validation,test"];
+        let report = json(&ask);
+        for (row, expected) in report["results"].as_array().expect("a list").iter().zip(expected) {
+            let mrr = row["mrr"].as_f64().expect("an MRR");
+            assert!((mrr - expected).abs() < 5e-4, "{memory} {}: {mrr} is not {expected}", row["split"]);
+        }
+    }
+}

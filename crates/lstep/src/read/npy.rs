@@ -1,4 +1,4 @@
-//! Tables of numbers in NumPy's `.npy` format, read without trusting their headers.
+//! Tables of numbers in NumPy's `.npy` format, written, and read without trusting their headers.
 //!
 //! One or two dimensions, integers or floats of any size and byte order, in C or Fortran order. Memory grows with the bytes
 //! that are really there, whatever shape the header claims.
@@ -8,7 +8,7 @@ use super::number::narrow;
 use crate::error::{Error, InputFault};
 use crate::event::Features;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 /// Reads a table of features from a file.
@@ -56,6 +56,30 @@ pub fn read_npy_from(file: &str, mut stream: impl Read) -> Result<Features> {
         values = (0..values.len()).map(|place| values[place % width * rows + place / width]).collect();
     }
     if count == 0 { Ok(Features::none()) } else { Features::new(width, values) }
+}
+
+/// Writes a table, row by row, as numpy would save an array of 32-bit floats.
+///
+/// # Panics
+/// If there are not `rows` rows of `width` numbers.
+pub(super) fn write_npy<'a>(
+    mut out: impl Write,
+    width: usize,
+    rows: impl ExactSizeIterator<Item = &'a [f32]>,
+) -> io::Result<()> {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {width}), }}", rows.len());
+    // Numbers begin at a multiple of 64 bytes: eight of magic and version, two of length, the header and its line end.
+    let end = (10 + header.len() + 1).next_multiple_of(64) - 11;
+    header.extend(std::iter::repeat_n(' ', end - header.len()));
+    header.push('\n');
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    for row in rows {
+        assert_eq!(row.len(), width, "a row of the table's width");
+        row.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))?;
+    }
+    Ok(())
 }
 
 const SAVE_AGAIN: &str = "save it again with numpy.save";
@@ -214,6 +238,15 @@ mod tests {
         assert_eq!(table(">f8", "False", "(2, 2)", &doubles).expect("f8"), expected);
         assert_eq!(table("|u1", "False", "(2, 2)", &[1, 2, 3, 4]).expect("u1"), expected);
         assert_eq!(table("<i2", "False", "(1,)", &[0xfe, 0xff]).expect("i2").values(), [-2.0]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_begins_as_numpy_aligns_it() {
+        let table = Features::new(3, (0..12).map(|value| value as f32 / 8.0).collect()).expect("a table");
+        let mut bytes = Vec::new();
+        write_npy(&mut bytes, 3, (0..4).map(|row| table.row(row))).expect("memory");
+        assert_eq!((bytes.len() - 12 * 4) % 64, 0);
+        assert_eq!(read_npy_from("x.npy", &bytes[..]).expect("our own file"), table);
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(super) fn without_compression(name: &str) -> &str {
 }
 
 /// What a data set is called: the file's stem; `NAME` for `ml_NAME.csv` and `NAME_edgelist.csv`; the folder of an `events.csv`.
-pub(super) fn dataset_name(path: &Path) -> String {
+pub(crate) fn dataset_name(path: &Path) -> String {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain = without_compression(&file);
     let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);

@@ -1,12 +1,20 @@
 //! Events back into files, so that reading them again gives the same stream: names, times and features.
 //!
-//! A file is written beside its place and then renamed, so that an interrupted run leaves no half file.
+//! A file is written beside its place and then renamed, so that an interrupted run leaves no half file. Here are tables and
+//! Parquet; `layout` knows the field's other forms and says what they cannot hold.
+
+mod dgb;
+mod jodie;
+mod layout;
+mod nodes;
+
+pub use layout::{Layout, Remark, Written, remarks, write_as};
 
 use super::Dataset;
 use super::Result;
 use super::options::{Format, without_compression};
 use crate::error::Error;
-use crate::event::Name;
+use crate::event::{Event, Name};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,61 +25,78 @@ use std::path::Path;
 /// CSV has no place to say that the sides are separated: such a file is read again with `bipartite` set.
 pub fn write_events(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
     let path = path.as_ref();
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let partial = path.with_file_name(format!(".{name}.partial"));
-    let written = write_to(&partial, &name, data).and_then(|()| std::fs::rename(&partial, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Error::io(path, error)
-    })
-}
-
-fn write_to(partial: &Path, name: &str, data: &Dataset) -> io::Result<()> {
-    let lower = name.to_lowercase();
-    let separator = if without_compression(&lower).ends_with(".tsv") { b'\t' } else { b',' };
-    let file = BufWriter::with_capacity(1 << 20, File::create(partial)?);
-    if Format::of_name(Path::new(name)) == Format::Parquet {
-        super::parquet::write(file, data)
-    } else if lower.ends_with(".gz") {
-        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-        write_csv(&mut packed, data, separator)?;
-        packed.finish()?.flush()
-    } else if lower.ends_with(".zst") {
-        let mut packed = zstd::Encoder::new(file, 0)?;
-        write_csv(&mut packed, data, separator)?;
-        packed.finish()?.flush()
-    } else {
-        let mut file = file;
-        write_csv(&mut file, data, separator)?;
-        file.flush()
+    if Format::of_name(path) == Format::Parquet {
+        return write_file(path, |file| super::parquet::write(file, data));
     }
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let separator = if without_compression(&name).ends_with(".tsv") { b'\t' } else { b',' };
+    write_text(path, |mut out| write_csv(&mut out, data, separator))
 }
 
 /// Writes events as text with the columns `source`, `destination`, `time`, `f0`, `f1`, ...
 pub fn write_csv(out: &mut impl Write, data: &Dataset, separator: u8) -> io::Result<()> {
     let features = data.events.features();
     let between = char::from(separator);
-    write!(out, "source{between}destination{between}time")?;
+    let mut header = format!("source{between}destination{between}time");
     for feature in 0..features.width() {
-        write!(out, "{between}f{feature}")?;
+        header.push_str(&format!("{between}f{feature}"));
     }
-    writeln!(out)?;
+    write_lines(out, data, &header, |line, event| {
+        for node in [event.source, event.destination] {
+            push_name(line, data.names.name(node), separator)?;
+            line.push(separator);
+        }
+        line.extend_from_slice(data.clock.show(event.time).as_bytes());
+        features.row(event.number as usize).iter().try_for_each(|value| write!(line, "{between}{value:?}"))
+    })
+}
+
+/// Writes a file under another name and renames it.
+fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let partial = path.with_file_name(format!(".{name}.partial"));
+    let written = File::create(&partial)
+        .and_then(|file| write(BufWriter::with_capacity(1 << 20, file)))
+        .and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&partial);
+        Error::io(path, error)
+    })
+}
+
+/// Writes a file of text, compressed if its name ends so.
+fn write_text(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    write_file(path, |mut file| match ending.as_str() {
+        "gz" => {
+            let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+            write(&mut packed)?;
+            packed.finish()?.flush()
+        }
+        "zst" => {
+            let mut packed = zstd::Encoder::new(file, 0)?;
+            write(&mut packed)?;
+            packed.finish()?.flush()
+        }
+        _ => {
+            write(&mut file)?;
+            file.flush()
+        }
+    })
+}
+
+/// Writes a header and a line for each event.
+fn write_lines(
+    out: &mut (impl Write + ?Sized),
+    data: &Dataset,
+    header: &str,
+    mut push: impl FnMut(&mut Vec<u8>, Event) -> io::Result<()>,
+) -> io::Result<()> {
+    writeln!(out, "{header}")?;
     // Lines are collected first: the writer below may be slow to call.
     let mut lines = Vec::with_capacity(1 << 16);
     for event in data.events.iter() {
-        for node in [event.source, event.destination] {
-            match data.names.name(node) {
-                Name::Integer(number) => write!(lines, "{number}")?,
-                Name::Text(text) => lines.extend_from_slice(quoted(text, separator).as_bytes()),
-            }
-            lines.push(separator);
-        }
-        lines.extend_from_slice(data.clock.show(event.time).as_bytes());
-        if features.width() > 0 {
-            for value in features.row(event.number as usize) {
-                write!(lines, "{between}{value:?}")?;
-            }
-        }
+        push(&mut lines, event)?;
         lines.push(b'\n');
         if lines.len() > (1 << 16) - 4096 {
             out.write_all(&lines)?;
@@ -79,6 +104,13 @@ pub fn write_csv(out: &mut impl Write, data: &Dataset, separator: u8) -> io::Res
         }
     }
     out.write_all(&lines)
+}
+
+fn push_name(line: &mut Vec<u8>, name: Name<'_>, separator: u8) -> io::Result<()> {
+    match name {
+        Name::Integer(number) => write!(line, "{number}"),
+        Name::Text(text) => line.write_all(quoted(text, separator).as_bytes()),
+    }
 }
 
 /// The text in quotes if it would not be read back as it is without them.

@@ -6,8 +6,10 @@
 use super::train::TrainConfig;
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
-use crate::protocol::Protocol;
-use crate::read::{FeatureColumns, ReadOptions};
+use crate::protocol::dyglib::DyglibProtocol;
+use crate::protocol::tgb::TgbProtocol;
+use crate::protocol::{Protocol, StreamProtocol};
+use crate::read::{FeatureColumns, ReadOptions, dataset_name};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -107,6 +109,22 @@ impl RunConfig {
         table.try_into().map_err(|error| refused("settings", &error))
     }
 
+    /// The same run under another protocol, with that protocol's own settings for the data.
+    pub fn under(mut self, protocol: &str) -> Result<RunConfig> {
+        if self.protocol.name() != protocol {
+            self.protocol = match protocol {
+                "stream" => Protocol::Stream(StreamProtocol::default()),
+                "dyglib" => Protocol::Dyglib(DyglibProtocol { step: 200 }),
+                "tgb" => {
+                    let folder = self.data.events.parent().map(PathBuf::from);
+                    Protocol::Tgb(TgbProtocol::for_dataset(&dataset_name(&self.data.events), folder))
+                }
+                _ => return Err(Error::setting("protocol", protocol, "choose stream, dyglib or tgb")),
+            };
+        }
+        Ok(self)
+    }
+
     /// The settings as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("settings are plain data")
@@ -156,6 +174,22 @@ mod tests {
         let ModelConfig::Lstep(model) = &config.model else { panic!("lstep") };
         assert_eq!((model.recent, model.snapshots, config.train.epochs), (9, 200, 3));
         assert_eq!(model.scope, crate::model::Scope::All);
+    }
+
+    #[test]
+    fn a_protocol_comes_with_its_settings_for_the_data() {
+        let mut config = start(None);
+        config.data.events = "data/tgbl-wiki_edgelist_v2.csv".into();
+        let config = config.under("tgb").expect("known");
+        let Protocol::Tgb(tgb) = &config.protocol else { panic!("tgb") };
+        assert_eq!(
+            (tgb.dataset.as_str(), tgb.per_event, tgb.folder.as_deref()),
+            ("tgbl-wiki", 12_000, Some("data".as_ref()))
+        );
+        // One that is there already keeps its settings.
+        let config = start(Some("uci")).under("dyglib").expect("known");
+        assert_eq!(config.protocol, Protocol::Dyglib(DyglibProtocol { step: 100 }));
+        assert!(start(None).under("tbg").is_err());
     }
 
     #[test]

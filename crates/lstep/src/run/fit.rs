@@ -17,7 +17,7 @@ use super::config::RunConfig;
 use super::evaluate::{Outcome, evaluate, facts};
 use super::job::Stream;
 use super::report::{EvaluationReport, ResultRow};
-use super::train::{Course, EpochReport, Progress, Selection, ValidationRow};
+use super::train::{Course, EpochReport, Progress, Selection, ValidationRow, mean_quality};
 use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
@@ -278,17 +278,17 @@ impl Fit {
         let started = Instant::now();
         let session = self.pupil.as_mut();
         let outcomes = evaluate(session, &self.ground.stream.log, &self.validation, &|_, _| ())?;
-        let mean = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).sum::<f64>() / outcomes.len() as f64;
-        let (ap, auc) = (mean(|outcome| outcome.ap), mean(|outcome| outcome.auc));
+        let (ap, auc) = mean_quality(&outcomes);
         let row = |outcome: &Outcome| ValidationRow { negatives: outcome.strategy, ap: outcome.ap, auc: outcome.auc };
         let pairs: usize = outcomes.iter().map(|outcome| outcome.pairs).sum();
         let validation_seconds = started.elapsed().as_secs_f64();
-        let improved = self.selection.take(self.progress.epoch, ap, auc);
+        let improved = self.selection.take(self.progress.epoch, &outcomes);
         Ok(EpochReport {
             epoch: self.progress.epoch,
             loss: self.progress.loss(),
             validation_ap: ap,
             validation_auc: auc,
+            validation_mrr: outcomes[0].mrr,
             validation: if outcomes.len() > 1 { outcomes.iter().map(row).collect() } else { Vec::new() },
             improved,
             train_seconds,

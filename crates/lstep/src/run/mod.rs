@@ -4,6 +4,8 @@
 
 mod answer;
 mod config;
+mod convert;
+mod data;
 mod evaluate;
 mod fit;
 mod inspect;
@@ -11,10 +13,13 @@ mod job;
 mod preset;
 mod released_leak;
 mod report;
+mod tgb_files;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
 pub use config::{DataConfig, RunConfig};
+pub use convert::{ConvertReport, convert};
+pub use data::{Catalogue, Checksum, Entry, where_to_get};
 pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
 pub use fit::{Fit, Moment, RunFolder, Trained};
 pub use inspect::Portrait;
@@ -22,6 +27,7 @@ pub use job::{Contender, Evaluation, Stream, inspect};
 pub use preset::preset_names;
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
+pub use tgb_files::write_tgb;
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig, ValidationRow};
 
 // What front ends need to say what they want.
@@ -32,4 +38,4 @@ pub use crate::protocol::dyglib::DyglibProtocol;
 pub use crate::protocol::tgb::TgbProtocol;
 pub use crate::protocol::{Asked, Part, Protocol, Setting, StepRule, Strategy, StreamProtocol, Visibility};
 pub use crate::read::synthetic::{SyntheticConfig, generate};
-pub use crate::read::{Dataset, FeatureColumns, ReadOptions, read, write_events};
+pub use crate::read::{Dataset, FeatureColumns, Layout, ReadOptions, Remark, Written, read, write_events};

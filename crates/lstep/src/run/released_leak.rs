@@ -198,7 +198,7 @@ impl Trial<'_> {
             })?;
             let outcome = evaluate(pupil.fork().as_mut(), self.log, self.validation, &|_, _| ())?.swap_remove(0);
             // A fork keeps weights and state; no file is needed, and a leaking model has none.
-            if selection.take(epoch, outcome.ap, outcome.auc) {
+            if selection.take(epoch, std::slice::from_ref(&outcome)) {
                 best = pupil.fork();
             }
         }

@@ -52,7 +52,7 @@ impl TgbProtocol {
         Split::chronological(subject.events, 0.7, 0.85)
     }
 
-    /// One exam over validation and test, as the stream runs on.
+    /// One exam over validation and test, as the stream runs on, or validation alone.
     pub fn exams(&self, subject: Subject<'_>, split: &Split, asked: &Asked) -> Result<Vec<Exam>> {
         if self.step == 0 || self.per_event == 0 {
             return Err(Error::setting("step and per-event", 0, "both are at least 1"));
@@ -62,7 +62,8 @@ impl TgbProtocol {
         }
         let numbered = Columned::new(subject);
         let steps_of = |part| cut(subject.events, split.range(part), StepRule::Events(self.step), self.visibility);
-        let (validation, test) = (steps_of(Part::Validation), steps_of(Part::Test));
+        let validation = steps_of(Part::Validation);
+        let test = if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
         let mut sheets = Vec::new();
         for (part, lists) in self.lists(&numbered, split, &asked.parts)? {
             let negatives = numbered.negatives(&lists, split.range(part))?;
@@ -74,6 +75,13 @@ impl TgbProtocol {
         }
         let steps = validation.iter().chain(&test).map(|step| step.clone().collect());
         Ok(vec![Exam::new(steps, sheets, self.visibility, false)?])
+    }
+
+    /// The negatives of validation and test by the benchmark's rule, whatever its files say.
+    pub fn generate(&self, subject: Subject<'_>) -> Result<[Lists; 2]> {
+        let made = TgbProtocol { folder: None, ..self.clone() };
+        let lists = made.lists(&Columned::new(subject), &self.split(subject)?, &[Part::Validation, Part::Test])?;
+        Ok(<[(Part, Lists); 2]>::try_from(lists).expect("two parts were asked for").map(|(_, list)| list))
     }
 
     /// The benchmark's own lists for each part asked about, or ones made by its rule where it has none.

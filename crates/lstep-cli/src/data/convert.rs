@@ -1,0 +1,81 @@
+//! `lstep data convert`: from any form that is read into any other.
+
+use crate::args::EventsFile;
+use crate::{progress, say};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use lstep::run::{Layout, Remark, convert};
+use std::path::PathBuf;
+
+/// Turn a file of events into another form.
+///
+/// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; everything else is CSV, or TSV for .tsv,
+/// compressed for .gz and .zst. What a form cannot hold is refused, or with --lossy said and lost. Ids, times and their order are kept
+/// exactly; features are numbers of 32 bits, as models get them, and their columns are called f0, f1 and so on.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lstep data convert events.csv.gz events.parquet
+  lstep data convert data/uci/ml_uci.csv uci.csv.zst
+  lstep data convert mail.parquet ml_mail.csv --lossy        text ids become numbers
+  lstep data convert visits.csv visits_jodie.csv --layout jodie --bipartite")]
+pub struct Convert {
+    #[command(flatten)]
+    file: EventsFile,
+
+    /// Where to write
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+
+    /// The form, if the name does not tell
+    #[arg(long, value_enum)]
+    layout: Option<Form>,
+
+    /// Accept that something is lost; it is said what
+    #[arg(long)]
+    lossy: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// CSV or TSV
+    Table,
+    Parquet,
+    /// The Dynamic Graph Benchmark's three files
+    Dgb,
+    /// User, item, time, label, features
+    Jodie,
+}
+
+impl Convert {
+    /// Reads, writes, prints.
+    pub fn run(&self) -> Result<()> {
+        let layout = self.layout.map(|form| match form {
+            Form::Table => Layout::Table,
+            Form::Parquet => Layout::Parquet,
+            Form::Dgb => Layout::Dgb,
+            Form::Jodie => Layout::Jodie,
+        });
+        let events = &self.file.events;
+        let busy = progress::busy(&format!("converting {}", events.display()));
+        let report = convert(&self.file.reading.data(events), &self.out, layout, self.lossy);
+        busy.finish_and_clear();
+        let report = report.with_context(|| format!("cannot convert {}", events.display()))?;
+        if self.json {
+            return say(serde_json::to_string_pretty(&report)?);
+        }
+        let files: Vec<String> = report.written.files.iter().map(|file| file.display().to_string()).collect();
+        say(format!("{}: {} nodes, {} events", files.join(", "), report.nodes, report.events))?;
+        for remark in &report.remarks {
+            match remark {
+                Remark::Note(text) => say(format!("note: {text}"))?,
+                Remark::Loss(text) => say(format!("lost: {text}"))?,
+            }
+        }
+        Ok(())
+    }
+}
