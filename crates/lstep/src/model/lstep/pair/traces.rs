@@ -11,7 +11,7 @@ use crate::graph::Seed;
 use rustc_hash::FxHashMap;
 
 /// How many numbers a pair has.
-pub const WIDTH: usize = 5 + 3 + 2 + 4 * 2 + 2 * DECAYS.len();
+pub const WIDTH: usize = 5 + 3 + 2 + 4 * 3 + 2 * DECAYS.len();
 /// After how many events for each node a decayed count is down to a half.
 const DECAYS: [f64; 3] = [0.25, 2.0, 16.0];
 
@@ -102,6 +102,7 @@ impl Traces {
         for role in [u_out, u_in, v_out, v_in] {
             out.count(role.trace.map_or(0, |trace| trace.count));
             out.put(self.lately(role.trace.as_ref()));
+            out.put(role.trace.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span)));
         }
         for role in [u_out, v_in] {
             role.decayed_at(self.events, self.rates).iter().for_each(|&count| out.put((1.0 + count).ln() * 0.25));

@@ -15,7 +15,7 @@ use crate::event::{Event, NodeId};
 /// How many numbers a pair has.
 pub const WIDTH: usize = DECAYS.len() * 11;
 /// After how many events for each node a sum is down to a half.
-const DECAYS: [f64; 2] = [2.0, 32.0];
+const DECAYS: [f64; 3] = [1.0, 8.0, 64.0];
 /// Sums of walks of length one and two, for each decay.
 const SUMS: usize = 2 * DECAYS.len();
 
