@@ -3,6 +3,7 @@
 //! The command and other front ends know this room and `live`, nothing deeper.
 
 mod answer;
+mod compare;
 mod config;
 mod evaluate;
 mod fit;
@@ -14,6 +15,12 @@ mod report;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
+pub use compare::{
+    Cell, CellResult, CellState, ComparedDataset, Comparison, ComparisonTable, FailedCell, Grid, GridData, GridMoment,
+    GridWatch, Jobs, Mark, Metric, ModelSpec, PresetChoice, Published, Ran, Spread, Survey, TableRow, Training,
+    average_ranks, csv as comparison_csv, latex as comparison_latex, markdown as comparison_markdown, places,
+    run_cells, write_comparison,
+};
 pub use config::{DataConfig, RunConfig};
 pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
 pub use fit::{Fit, Moment, RunFolder, Trained};
