@@ -100,7 +100,8 @@ impl PresetChoice {
     /// The preset of a dataset.
     pub fn of(&self, dataset: &str) -> Option<&str> {
         match self {
-            PresetChoice::Auto => preset_names().find(|name| *name == dataset),
+            // DGB writes `CanParl` where others write `canparl`.
+            PresetChoice::Auto => preset_names().find(|name| name.eq_ignore_ascii_case(dataset)),
             PresetChoice::None => None,
             PresetChoice::Named(name) => Some(name),
         }
@@ -251,7 +252,12 @@ impl Grid {
     }
 
     /// What is known when cells have run.
-    pub fn comparison(&self, cells: Vec<CellResult>, failed: Vec<FailedCell>, of: usize) -> Comparison {
+    pub fn comparison(&self, mut cells: Vec<CellResult>, failed: Vec<FailedCell>, of: usize) -> Comparison {
+        let place = |cell: &CellResult| {
+            let dataset = self.datasets.iter().position(|dataset| dataset.survey.name == cell.dataset);
+            (dataset, self.models.iter().position(|model| model.label == cell.model), cell.seed)
+        };
+        cells.sort_by_key(place);
         let dataset = |dataset: &GridData| ComparedDataset {
             name: dataset.survey.name.clone(),
             nodes: dataset.survey.nodes,

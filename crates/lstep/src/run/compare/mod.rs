@@ -8,6 +8,7 @@ mod grid;
 mod memory;
 mod schedule;
 mod spec;
+mod sweep;
 mod table;
 mod write;
 
@@ -15,7 +16,8 @@ pub use cell::{Cell, CellState};
 pub use grid::{Grid, GridData, PresetChoice, Survey};
 pub use schedule::{GridMoment, GridWatch, Jobs, Ran, run_cells};
 pub use spec::ModelSpec;
-pub use table::{ComparisonTable, Mark, Metric, Spread, TableRow, average_ranks, places};
+pub use sweep::{Axis, search_points};
+pub use table::{ComparisonTable, Mark, Metric, Spread, TableRow, TrainingRow, average_ranks, places};
 pub use write::{csv, latex, markdown, write_comparison};
 
 use super::report::ResultRow;
@@ -142,7 +144,7 @@ pub struct Published {
     pub setting: String,
     /// The kind of negatives: `random`, `historical`, `inductive` or `tgb`.
     pub negatives: String,
-    /// The metric: `ap`, `auc`, `mrr`, `validation-mrr`, `seconds`, `epochs` or `average-rank`.
+    /// The metric: `ap`, `auc`, `mrr`, `validation-mrr`, `seconds`, `epochs`, `average-rank-ap` or `average-rank-auc`.
     pub metric: String,
     /// The dataset's name as here; `all` for an average rank.
     pub dataset: String,

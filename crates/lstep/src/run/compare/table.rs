@@ -1,9 +1,9 @@
 //! Tables of a comparison: mean and deviation over seeds, the best and the second marked, average ranks as the field computes them.
 //!
-//! A model without a number for a dataset ranks last there, and equal means share the better place; with both, the published tables
-//! give their own row "Avg. Rank" (a test recomputes it).
+//! A model without a number for a dataset ranks last there, as in the published tables (a test recomputes their row "Avg. Rank").
+//! Equal means share the better place; there, one of the two is put behind the other.
 
-use super::{CellResult, Comparison, ResultRow};
+use super::{CellResult, Comparison, ResultRow, Training};
 use crate::protocol::{Part, Setting, Strategy};
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,47 @@ impl ComparisonTable {
     }
 }
 
+/// How long a model trained on a dataset, over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingRow {
+    /// The dataset.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// Epochs until training stopped.
+    pub epochs: Spread,
+    /// Time of all epochs, validation included.
+    pub seconds: Spread,
+    /// Time of an epoch's training pass.
+    pub seconds_per_epoch: Spread,
+    /// Training events in a second.
+    pub events_per_second: Spread,
+}
+
 impl Comparison {
+    /// How long every model trained on every dataset.
+    pub fn training_rows(&self) -> Vec<TrainingRow> {
+        let pairs =
+            self.datasets.iter().flat_map(|dataset| self.models.iter().map(move |model| (&dataset.name, model)));
+        let row = |(dataset, model): (&String, &String)| {
+            let of = |cell: &&CellResult| cell.dataset == *dataset && cell.model == *model;
+            let trainings: Vec<&Training> =
+                self.cells.iter().filter(of).filter_map(|cell| cell.training.as_ref()).collect();
+            let over = |number: &dyn Fn(&Training) -> f64| {
+                Spread::of(&trainings.iter().map(|training| number(training)).collect::<Vec<_>>())
+            };
+            Some(TrainingRow {
+                dataset: dataset.clone(),
+                model: model.clone(),
+                epochs: over(&|training| f64::from(training.epochs))?,
+                seconds: over(&|training| training.seconds)?,
+                seconds_per_epoch: over(&|training| training.seconds_per_epoch)?,
+                events_per_second: over(&|training| training.events_per_second)?,
+            })
+        };
+        pairs.filter_map(row).collect()
+    }
+
     /// One table for each part, setting, kind of negatives and metric that was measured.
     pub fn tables(&self) -> Vec<ComparisonTable> {
         let mut tables = Vec::new();

@@ -4,6 +4,7 @@ use super::table::{ComparisonTable, Mark, Metric, Spread};
 use super::{CellResult, Comparison, Published};
 use crate::checkpoint::write_text;
 use crate::error::Result;
+use crate::protocol::Part;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -39,13 +40,32 @@ impl ComparisonTable {
     pub fn published<'a>(&self, comparison: &'a Comparison, dataset: &str, model: &str) -> Option<&'a Published> {
         let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
         let (setting, negatives) = (word(&self.setting), word(&self.negatives));
+        let metric = match self.part {
+            Part::Test => self.metric.key().to_string(),
+            Part::Validation => format!("validation-{}", self.metric.key()),
+        };
         comparison.published.iter().find(|figure| {
             figure.setting == setting
                 && figure.negatives == negatives
-                && figure.metric == self.metric.key()
+                && figure.metric == metric
                 && figure.dataset == dataset
                 && figure.model == model
         })
+    }
+}
+
+impl Comparison {
+    /// Epochs or seconds over seeds, with the published figure in brackets where there is one.
+    pub fn time_shown(&self, metric: &str, spread: &Spread, dataset: &str, model: &str) -> String {
+        let shown = |mean: f64, deviation: f64, count: usize| {
+            if count > 1 { format!("{mean:.1}±{deviation:.1}") } else { format!("{mean:.1}") }
+        };
+        let of = |figure: &&Published| figure.metric == metric && figure.dataset == dataset && figure.model == model;
+        let measured = shown(spread.mean, spread.deviation, spread.count);
+        match self.published.iter().find(of) {
+            Some(figure) => format!("{measured} [{}]", shown(figure.mean, figure.deviation.unwrap_or(0.0), 5)),
+            None => measured,
+        }
     }
 }
 
@@ -156,17 +176,16 @@ pub fn markdown(comparison: &Comparison) -> String {
         let ranks: Vec<String> = table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
         line(format!("| Avg. rank | {} |\n", ranks.join(" | ")));
     }
-    if comparison.cells.iter().any(|cell| cell.training.is_some()) {
-        line("## Training\n\n| dataset | model | seed | epochs | best | s per epoch | events/s |".into());
-        line("|---|---|---:|---:|---:|---:|---:|".into());
+    let training = comparison.training_rows();
+    if !training.is_empty() {
+        line("## Training\n\n| dataset | model | epochs | seconds | s per epoch | events/s |".into());
+        line("|---|---|---:|---:|---:|---:|".into());
     }
-    for cell in &comparison.cells {
-        let (Some(training), Some(seed)) = (&cell.training, cell.seed) else { continue };
-        let (epochs, best) = (training.epochs, training.best_epoch);
-        line(format!(
-            "| {} | {} | {seed} | {epochs} | {best} | {:.2} | {:.0} |",
-            cell.dataset, cell.model, training.seconds_per_epoch, training.events_per_second
-        ));
+    for row in training {
+        let [epochs, seconds] = [("epochs", &row.epochs), ("seconds", &row.seconds)]
+            .map(|(metric, spread)| comparison.time_shown(metric, spread, &row.dataset, &row.model));
+        let (each, speed) = (row.seconds_per_epoch.mean, row.events_per_second.mean);
+        line(format!("| {} | {} | {epochs} | {seconds} | {each:.2} | {speed:.0} |", row.dataset, row.model));
     }
     if !comparison.failed.is_empty() {
         line("\n## Failed\n".into());
