@@ -1,22 +1,14 @@
 //! Journeys through grids, as the real binary makes them: tables and files, kills and stops, refusals, searches and recipes.
 
+mod small;
+
 use serde_json::Value;
+use small::{SMALL, command, generate, text};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::SystemTime;
-
-/// Settings that make a model small enough for a test.
-const SMALL: [&str; 7] = [
-    "model.position_width=8",
-    "model.time_width=8",
-    "model.node_width=8",
-    "model.edge_width=4",
-    "model.snapshots=6",
-    "model.recent=4",
-    "protocol.step.events=50",
-];
 
 /// A folder with a stream in it, and places for grids.
 struct Place {
@@ -26,13 +18,8 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let place = Place { folder: tempfile::tempdir().expect("a folder") };
-        place.generate("sample.csv", "4");
+        generate(&place.at("sample.csv"), "4");
         place
-    }
-
-    fn generate(&self, name: &str, seed: &str) {
-        let sizes = ["--events", "3000", "--nodes", "200", "--communities", "4", "--features", "2", "--seed", seed];
-        done(command(&["generate", &self.at(name)]).args(sizes));
     }
 
     fn at(&self, name: &str) -> String {
@@ -76,16 +63,6 @@ impl Place {
         found.sort();
         found
     }
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lstep"));
-    command.args(arguments).env_remove("LSTEP_DATA");
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
 fn done(command: &mut Command) -> Output {
@@ -218,17 +195,17 @@ fn a_grid_stopped_by_ctrl_c_says_how_to_go_on() {
 #[test]
 fn a_cell_with_other_settings_or_other_events_is_refused() {
     let place = Place::new();
-    let grid = |epochs: &str, more: &[&str]| {
+    let grid = |models: &str, negatives: &str, epochs: &str| {
         let set = format!("train.epochs={epochs}");
-        let arguments =
-            [&["--models", "lstep", "--seeds", "0", "--negatives", "random", "--set", &set][..], more].concat();
-        place.grid("compare", "grid", &arguments)
+        let settings = ["--models", models, "--seeds", "0", "--negatives", negatives, "--set", &set];
+        place.grid("compare", "grid", &settings)
     };
-    done(&mut grid("1", &[]));
-    refused(&mut grid("2", &[]), &["seed-0", "train.epochs is 1 there, 2 is asked for", "--out"]);
+    done(&mut grid("lstep", "random", "1"));
+    let other = ["seed-0", "train.epochs is 1 there, 2 is asked for", "--out"];
+    refused(&mut grid("lstep", "random", "2"), &other);
     // More questions are answered by the weights that are there.
     let weights = fs::read(place.path("grid/runs/sample/lstep/seed-0/last.safetensors")).expect("read");
-    done(&mut grid("1", &["--models", "lstep,edgebank", "--negatives", "inductive"]));
+    done(&mut grid("lstep,edgebank", "inductive", "1"));
     let comparison = place.json("grid/comparison.json");
     assert_eq!(comparison["cells"].as_array().expect("a list").len(), 2);
     assert_eq!(comparison["cells"][0]["results"][0]["negatives"], "inductive");
@@ -236,9 +213,9 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
     let kept = place.json("grid/runs/sample/lstep/seed-0/report.json");
     assert_eq!(kept["results"].as_array().expect("a list").len(), 2, "what was asked before stays answered");
 
-    place.generate("sample.csv", "5");
-    refused(&mut grid("1", &[]), &["sample.csv", "changed"]);
-    refused(&mut grid("1", &["--models", "lstp"]), &["lstp", "graphmixer"]);
+    generate(&place.at("sample.csv"), "5");
+    refused(&mut grid("lstep", "random", "1"), &["sample.csv", "changed"]);
+    refused(&mut grid("lstp", "random", "1"), &["lstp", "graphmixer"]);
     refused(&mut place.grid("compare", "other", &["--models", "lstep,lstep"]), &["lstep", "twice"]);
     refused(&mut command(&["compare", "--resume", &place.at("nowhere")]), &["grid.toml", "--out"]);
 }
@@ -324,7 +301,7 @@ fn a_random_search_is_the_same_for_the_same_seed() {
 /// A folder of datasets with one that is called like one of the paper's.
 fn dataset(place: &Place, name: &str) -> PathBuf {
     fs::create_dir_all(place.path(&format!("data/{name}"))).expect("made");
-    place.generate(&format!("data/{name}/events.csv.gz"), "4");
+    generate(&place.at(&format!("data/{name}/events.csv.gz")), "4");
     place.path("data")
 }
 

@@ -109,7 +109,7 @@ fn combinations(axes: &[Axis]) -> Result<Vec<Vec<String>>> {
         };
         points = (points.iter())
             .flat_map(|point: &Vec<String>| {
-                values.iter().map(move |value| [point.as_slice(), &[value.clone()]].concat())
+                values.iter().map(move |value| [point.as_slice(), std::slice::from_ref(value)].concat())
             })
             .collect();
     }
