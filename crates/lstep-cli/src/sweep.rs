@@ -113,9 +113,9 @@ impl Sweep {
         let found = self.chosen(&grid, out, metric, &best.label.clone(), points)?;
         write_text(out.join("sweep.json"), &serde_json::to_string_pretty(&found)?)?;
         if self.running.json {
-            say(serde_json::to_string_pretty(&found)?)?
+            say(serde_json::to_string_pretty(&found)?)?;
         } else {
-            show(&found, out)?
+            show(&found, out)?;
         }
         if searched.failed.is_empty() {
             return Ok(());
