@@ -5,6 +5,7 @@
 mod args;
 mod audit;
 mod compare;
+mod comparison;
 mod demo;
 mod evaluate;
 mod generate;

@@ -1,7 +1,7 @@
 //! `lstep paper`: the paper's experiments by name, the published figure beside the measured one.
 
 use crate::table::Table;
-use crate::{grid, say};
+use crate::{comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
@@ -91,7 +91,7 @@ impl Paper {
         let Some(mut comparison) = grid::run(&grid, &out, &runs, jobs, go_on)? else { return Ok(()) };
         comparison.published = recipe.published();
         comparison.notes = self.notes(recipe, missing);
-        grid::tell(&comparison, &out, self.running.json)
+        comparison::tell(&comparison, &out, self.running.json)
     }
 
     fn list(&self) -> Result<()> {
