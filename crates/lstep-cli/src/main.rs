@@ -1,16 +1,21 @@
-//! The `lstep` command: inspect, generate and evaluate streams of timed interactions.
+//! The `lstep` command: inspect, train, evaluate and compare on streams of timed interactions.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 failed. Results go to standard output, everything else to standard error.
 
 mod args;
 mod audit;
+mod compare;
+mod comparison;
 mod data;
 mod demo;
 mod evaluate;
 mod generate;
+mod grid;
 mod inspect;
+mod paper;
 mod progress;
 mod score;
+mod sweep;
 mod table;
 mod train;
 
@@ -42,6 +47,8 @@ Examples:
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
+  lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
+  lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
   lstep generate sample.csv --events 50000      a stream with planted habits";
 
 #[derive(Subcommand)]
@@ -60,6 +67,12 @@ enum Command {
     Score(score::Score),
     /// Check on your own data that a trained model keeps the laws
     Audit(audit::Audit),
+    /// Train and evaluate models on datasets over seeds, with tables at the end
+    Compare(Box<compare::Compare>),
+    /// Search settings of a model, chosen on validation alone
+    Sweep(Box<sweep::Sweep>),
+    /// Run an experiment of the paper beside its published figures
+    Paper(Box<paper::Paper>),
     /// Print the completion script of a shell
     Completions {
         /// Which shell
@@ -94,6 +107,9 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Train(train)) => train.run()?,
         Some(Command::Score(score)) => score.run()?,
         Some(Command::Audit(audit)) => return audit.run(),
+        Some(Command::Compare(compare)) => compare.run()?,
+        Some(Command::Sweep(sweep)) => sweep.run()?,
+        Some(Command::Paper(paper)) => paper.run()?,
         Some(Command::Completions { shell }) => {
             clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut std::io::stdout());
         }

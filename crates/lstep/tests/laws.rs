@@ -4,8 +4,8 @@ use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed, Seed};
 use lstep::model::laws::{Breach, Check, Law, check_config, check_model};
 use lstep::model::{
-    Aggregation, DyGFormerConfig, Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding, Sampling, Scope,
-    Start, TgnConfig, Variant, open,
+    Aggregation, DyGFormerConfig, Facts, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding, PairConfig,
+    Sampling, Scope, Start, TgnConfig, Variant, open,
 };
 use lstep::protocol::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
@@ -64,7 +64,21 @@ fn small_lsteps() -> Vec<ModelConfig> {
             }
         }
     }
+    models.extend(small_pairs(&small));
     models
+}
+
+/// L-STEP that sees the pair: everything, and each switch alone.
+fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
+    let nothing = PairConfig { history: 0, traces: false, walks: 0, positions: false, hidden: 5, dropout: 0.2 };
+    let pairs = [
+        PairConfig { history: 4, traces: true, walks: 64, positions: true, ..nothing.clone() },
+        PairConfig { history: 4, ..nothing.clone() },
+        PairConfig { traces: true, ..nothing.clone() },
+        PairConfig { walks: 64, ..nothing.clone() },
+        PairConfig { positions: true, ..nothing },
+    ];
+    pairs.map(|pair| ModelConfig::Lstep(LstepConfig { pair: Some(pair), ..small.clone() })).to_vec()
 }
 
 /// The other learned systems with small widths.

@@ -3,6 +3,7 @@
 //! The command and other front ends know this room and `live`, nothing deeper.
 
 mod answer;
+mod compare;
 mod config;
 mod convert;
 mod data;
@@ -10,6 +11,7 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod job;
+mod paper;
 mod preset;
 mod released_leak;
 mod report;
@@ -17,6 +19,12 @@ mod tgb_files;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
+pub use compare::{
+    Axis, Cell, CellResult, CellState, ComparedDataset, Comparison, ComparisonTable, FailedCell, Grid, GridData,
+    GridMoment, GridWatch, Jobs, Mark, Metric, ModelSpec, PresetChoice, Published, Ran, Spread, Survey, TableRow,
+    Training, TrainingRow, average_ranks, csv as comparison_csv, latex as comparison_latex,
+    markdown as comparison_markdown, places, run_cells, search_points, write_comparison,
+};
 pub use config::{DataConfig, RunConfig};
 pub use convert::{ConvertReport, convert};
 pub use data::{Catalogue, Checksum, Entry, where_to_get};
@@ -24,6 +32,9 @@ pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
 pub use fit::{Fit, Moment, RunFolder, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
+pub use paper::{
+    LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, published, recipe, stream_in, thin,
+};
 pub use preset::preset_names;
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};

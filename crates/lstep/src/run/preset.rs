@@ -160,10 +160,11 @@ pub fn preset_names() -> impl Iterator<Item = &'static str> {
 fn training(model: &ModelConfig) -> TrainConfig {
     match model {
         ModelConfig::Lstep(LstepConfig { pair: Some(_), .. }) => TrainConfig {
-            epochs: 60,
+            epochs: 30,
+            patience: 5,
             learning_rate: 1e-3,
-            historical: 0.25,
-            novel: 0.25,
+            historical: 0.12,
+            novel: 0.08,
             select: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
             ..TrainConfig::default()
         },

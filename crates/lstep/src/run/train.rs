@@ -389,11 +389,11 @@ mod tests {
     fn under_tgb_the_rank_selects_whatever_the_areas_say() {
         let mut selection = Selection::default();
         let tgb = |areas: f64, mrr: f64| validated(Strategy::Tgb, areas, areas, Some(mrr));
-        assert!(selection.take(1, &tgb(0.9, 0.5)));
-        assert!(!selection.take(2, &tgb(0.99, 0.5)), "an equal rank is no improvement");
-        assert!(!selection.take(3, &tgb(0.99, 0.5 * (1.0 + 0.5e-6))), "within TGB's tolerance");
+        assert!(selection.take(1, &[tgb(0.9, 0.5)]));
+        assert!(!selection.take(2, &[tgb(0.99, 0.5)]), "an equal rank is no improvement");
+        assert!(!selection.take(3, &[tgb(0.99, 0.5 * (1.0 + 0.5e-6))]), "within TGB's tolerance");
         assert_eq!(selection.waited, 2);
-        assert!(selection.take(4, &tgb(0.1, 0.6)));
+        assert!(selection.take(4, &[tgb(0.1, 0.6)]));
         assert_eq!((selection.best_mrr, selection.best_epoch, selection.waited), (Some(0.6), 4, 0));
     }
 
@@ -401,9 +401,9 @@ mod tests {
     fn elsewhere_both_areas_have_to_be_as_good_and_ties_count() {
         let mut selection = Selection::default();
         let drawn = |ap: f64, auc: f64, mrr: f64| validated(Strategy::Random, ap, auc, Some(mrr));
-        assert!(selection.take(1, &drawn(0.8, 0.8, 0.9)));
-        assert!(!selection.take(2, &drawn(0.9, 0.7, 0.9)));
-        assert!(selection.take(3, &drawn(0.8, 0.8, 0.1)));
+        assert!(selection.take(1, &[drawn(0.8, 0.8, 0.9)]));
+        assert!(!selection.take(2, &[drawn(0.9, 0.7, 0.9)]));
+        assert!(selection.take(3, &[drawn(0.8, 0.8, 0.1)]));
         assert_eq!((selection.best_mrr, selection.best_epoch), (None, 3));
     }
 

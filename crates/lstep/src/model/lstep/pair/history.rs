@@ -126,3 +126,40 @@ fn own(past: Past<'_>, seed: Seed, recent: &[Meeting], most: usize, span: f64) -
     }
     numbers
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Events, Features, Time};
+    use crate::graph::EventLog;
+
+    #[test]
+    fn two_histories_are_compared_up_to_the_moment_asked() {
+        let time = |value: u32| Time::new(f64::from(value)).expect("finite");
+        // 1 wrote to 2 twice and to 3; 2 wrote back to 1 and to 3; at time 9, which is asked about, 1 writes to 2 once more.
+        let rows = [(1, 2, 1), (1, 3, 2), (2, 1, 3), (1, 2, 4), (2, 3, 5), (1, 2, 9)];
+        let events = Events::new(
+            rows.iter().map(|row| NodeId(row.0)).collect(),
+            rows.iter().map(|row| NodeId(row.1)).collect(),
+            rows.iter().map(|row| time(row.2)).collect(),
+            Features::none(),
+        );
+        let log = EventLog::new(events.expect("sorted"));
+        let seed = |node: u32| Seed { node: NodeId(node), time: time(9) };
+        let side = Side::new(log.past(6), seed(1), 4, 8.0);
+        let told = |candidate: u32| {
+            let mut row = vec![0.0; WIDTH];
+            side.compare(log.past(6), seed(candidate), &mut Numbers { row: &mut row });
+            row
+        };
+        let two = told(2);
+        // Met, three times, the newest meeting first, all of them lately, and the last time 1 wrote.
+        assert_eq!(two[..4], [1.0, log_count(3), 1.0, log_count(3)]);
+        assert_eq!((two[4], two[5]), (recency(time(9), time(4), 8.0), 1.0));
+        // Seen from 2: three meetings, the newest is the last but one; one shared meeting, with 3.
+        assert_eq!(two[6..10], [log_count(3), 0.5, log_count(3), log_count(1)]);
+        let nobody = told(8);
+        assert_eq!(nobody[..12], [0.0; 12], "8 has met nobody");
+        assert_eq!(two[13..13 + OWN], nobody[13..13 + OWN], "the source's own numbers are the same for all candidates");
+    }
+}

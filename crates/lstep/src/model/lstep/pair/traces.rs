@@ -184,3 +184,52 @@ impl Role {
         decayed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(number: u32, source: u32, destination: u32, time: f64) -> Event {
+        let (source, destination) = (NodeId(source), NodeId(destination));
+        Event { number, source, destination, time: Time::new(time).expect("finite") }
+    }
+
+    fn told(traces: &Traces, source: u32, candidate: u32) -> Vec<f32> {
+        let mut row = vec![0.0; WIDTH];
+        let seed = Seed { node: NodeId(source), time: Time::new(10.0).expect("finite") };
+        traces.tell(seed, NodeId(candidate), 10.0, &mut Numbers { row: &mut row });
+        row
+    }
+
+    #[test]
+    fn directed_pairs_and_roles_are_counted_apart() {
+        let mut traces = Traces::new(4);
+        for (number, (source, destination)) in (0..).zip([(0, 1), (0, 1), (0, 2), (1, 0)]) {
+            traces.observe(&event(number, source, destination, f64::from(number)));
+        }
+        let forth = told(&traces, 0, 1);
+        let count = super::super::log_count;
+        assert_eq!(forth[..2], [1.0, count(2)]);
+        assert_eq!(forth[4..7], [1.0, 1.0, count(1)], "they have met both ways, once back");
+        assert_eq!(forth[8..10], [2.0 / 3.0, 1.0], "two of three of 0, all of 1");
+        let never = told(&traces, 2, 3);
+        assert_eq!(never[..8], [0.0; 8]);
+        assert_eq!(forth[7], 1.0, "the newest event is a meeting back");
+    }
+
+    #[test]
+    fn counts_come_back_from_a_checkpoint_to_the_bit() {
+        let mut traces = Traces::new(3);
+        (0..40).for_each(|number| traces.observe(&event(number, number % 3, number % 5, f64::from(number) / 7.0)));
+        let mut checkpoint = Checkpoint::default();
+        traces.save(&mut checkpoint);
+        let mut back = Traces::new(3);
+        back.load(&mut checkpoint.clone()).expect("just saved");
+        for (source, candidate) in [(0, 0), (1, 4), (2, 3), (7, 1)] {
+            assert_eq!(told(&traces, source, candidate), told(&back, source, candidate));
+        }
+        let mut again = Checkpoint::default();
+        back.save(&mut again);
+        assert_eq!(again, checkpoint, "and are saved as the same bytes");
+    }
+}

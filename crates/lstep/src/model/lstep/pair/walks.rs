@@ -43,7 +43,6 @@ impl Walks {
         self.reach(u.index().max(v.index()));
         self.bring_up(u);
         self.bring_up(v);
-        let codes = [u, v].map(|node| Code::of(node, self.width));
         let (width, stride) = (self.width, SUMS * self.width);
         for decay in 0..DECAYS.len() {
             let at = |node: NodeId| node.index() * stride + decay * 2 * width;
@@ -54,41 +53,40 @@ impl Walks {
                     self.sums[at(node) + width + place] += met;
                 }
             }
-            for (node, code) in [(u, &codes[1]), (v, &codes[0])] {
+            for (node, other) in [(u, v), (v, u)] {
                 let w1 = &mut self.sums[at(node)..at(node) + width];
-                w1.iter_mut().enumerate().for_each(|(place, sum)| *sum += code.sign(place));
+                Code::of(other).signed(w1.iter_mut(), |sign, sum| *sum += sign);
             }
         }
         self.events = self.events.saturating_add(1);
     }
 
     /// All numbers of a pair.
-    pub fn tell(&self, source: NodeId, candidate: NodeId, out: &mut Numbers<'_>) {
-        let (u_code, v_code) = (Code::of(source, self.width), Code::of(candidate, self.width));
+    pub fn tell<'a>(&'a self, source: NodeId, candidate: NodeId, out: &mut Numbers<'_>) {
+        let (u_code, v_code) = (Code::of(source), Code::of(candidate));
         let (u, v) = (self.sums_of(source), self.sums_of(candidate));
         let scale = 1.0 / self.width as f32;
         for (decay, &rate) in self.rates.iter().enumerate() {
-            let left = |sums: &Option<(u32, &[f32])>| {
+            let left = |sums: Option<(u32, &[f32])>| {
                 sums.map_or(0.0, |(changed, _)| (rate * (self.events - changed) as f32).exp() * scale)
             };
-            let side = |sums: &Option<(u32, &'_ [f32])>, length: usize| {
+            let (u_left, v_left) = (left(u), left(v));
+            let side = |sums: Option<(u32, &'a [f32])>, length: usize| -> &'a [f32] {
                 let from = (2 * decay + length) * self.width;
-                sums.map_or(Vec::new(), |(_, sums)| sums[from..from + self.width].to_vec())
+                sums.map_or(&[], |(_, sums)| &sums[from..from + self.width])
             };
-            let (u_left, v_left) = (left(&u), left(&v));
-            let (u1, u2, v1, v2) = (side(&u, 0), side(&u, 1), side(&v, 0), side(&v, 1));
-            let root = self.width as f32;
-            let pairs = dot(&u1, &v1);
-            out.put(signed_log(v_code.dot(&u1) * u_left));
-            out.put(signed_log(u_code.dot(&v1) * v_left));
-            out.put(signed_log(v_code.dot(&u2) * u_left));
-            out.put(signed_log(u_code.dot(&v2) * v_left));
-            out.put(signed_log(pairs * u_left * v_left * root));
-            let (long, back, both) = (dot(&u1, &v2), dot(&u2, &v1), dot(&u2, &v2));
-            out.put(signed_log(long * u_left * v_left * root));
-            out.put(signed_log(back * u_left * v_left * root));
-            out.put(signed_log(both * u_left * v_left * root));
-            let [u1n, u2n, v1n, v2n] = [&u1, &u2, &v1, &v2].map(|sum| dot(sum, sum).sqrt().max(1e-6));
+            let (u1, u2, v1, v2) = (side(u, 0), side(u, 1), side(v, 0), side(v, 1));
+            let (pairs, long, back, both) = (dot(u1, v1), dot(u1, v2), dot(u2, v1), dot(u2, v2));
+            out.put(signed_log(v_code.dot(u1) * u_left));
+            out.put(signed_log(u_code.dot(v1) * v_left));
+            out.put(signed_log(v_code.dot(u2) * u_left));
+            out.put(signed_log(u_code.dot(v2) * v_left));
+            // Both factors hold 1 / d, of which the product of two sums needs one.
+            let left = u_left * v_left * self.width as f32;
+            for product in [pairs, long, back, both] {
+                out.put(signed_log(product * left));
+            }
+            let [u1n, u2n, v1n, v2n] = [u1, u2, v1, v2].map(|sum| dot(sum, sum).sqrt().max(1e-6));
             out.put(pairs / (u1n * v1n));
             out.put((long / (u1n * v2n) + back / (u2n * v1n)) * 0.5);
             out.put(both / (u2n * v2n));
@@ -157,23 +155,83 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum()
 }
 
-/// A node's signs, 64 to a word.
+/// A node's signs: a stream of words of 64, the same whenever it is opened.
 struct Code {
-    words: Vec<u64>,
+    draw: Draw,
 }
 
 impl Code {
-    fn of(node: NodeId, width: usize) -> Code {
-        let mut draw = Draw::new(&[0xc0de, u64::from(node.0)]);
-        Code { words: (0..width / 64).map(|_| draw.next()).collect() }
+    fn of(node: NodeId) -> Code {
+        Code { draw: Draw::new(&[0xc0de, u64::from(node.0)]) }
     }
 
-    fn sign(&self, place: usize) -> f32 {
-        f32::from_bits(1.0f32.to_bits() | ((self.words[place / 64] >> (place % 64)) as u32 & 1) << 31)
+    /// Calls `take` with each number and its sign.
+    fn signed<T>(&self, numbers: impl Iterator<Item = T>, mut take: impl FnMut(f32, T)) {
+        let (mut draw, mut word) = (self.draw.clone(), 0);
+        for (place, number) in numbers.enumerate() {
+            if place % 64 == 0 {
+                word = draw.next();
+            }
+            take(f32::from_bits(1.0f32.to_bits() | ((word >> (place % 64)) as u32 & 1) << 31), number);
+        }
     }
 
     fn dot(&self, sums: &[f32]) -> f32 {
-        let signed = sums.iter().enumerate().map(|(place, &sum)| self.sign(place) * sum);
-        signed.fold(0.0, |total, term| total + term)
+        let mut total = 0.0;
+        self.signed(sums.iter(), |sign, &sum| total += sign * sum);
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Time;
+
+    fn walks(events: &[(u32, u32)]) -> Walks {
+        let mut walks = Walks::new(256, 1_000_000);
+        for (number, &(source, destination)) in (0..).zip(events) {
+            let (source, destination) = (NodeId(source), NodeId(destination));
+            walks.observe(&Event { number, source, destination, time: Time::ZERO });
+        }
+        walks
+    }
+
+    fn told(walks: &Walks, source: u32, candidate: u32) -> Vec<f32> {
+        let mut row = vec![0.0; WIDTH];
+        walks.tell(NodeId(source), NodeId(candidate), &mut Numbers { row: &mut row });
+        row
+    }
+
+    #[test]
+    fn products_of_sums_count_meetings_and_common_partners() {
+        // With a million nodes nothing decays here. 1 and 2 met twice; 1 and 4 have both met 3.
+        let walks = walks(&[(1, 2), (1, 2), (1, 3), (4, 3)]);
+        let counted = |number: f32| ((number * 4.0).abs().exp() - 1.0) * number.signum();
+        let close = |number: f32, count: f32| (counted(number) - count).abs() < 0.35 * count.max(1.0);
+        let (met, common, apart) = (told(&walks, 1, 2), told(&walks, 1, 4), told(&walks, 1, 9));
+        assert!(close(met[0], 2.0) && close(met[1], 2.0), "{met:?}");
+        assert!(close(common[0], 0.0) && close(common[4], 1.0), "{common:?}");
+        assert!(apart.iter().all(|&number| counted(number).abs() < 0.5), "{apart:?}");
+        // The cosine of the partners of 1, {2, 2, 3}, and of 4, {3}.
+        assert!((common[8] - 1.0 / 5f32.sqrt()).abs() < 0.2, "{common:?}");
+    }
+
+    #[test]
+    fn sums_decay_with_the_events_of_others() {
+        let mut few = Walks::new(64, 2);
+        let meet = |source, destination| Event {
+            number: 0,
+            source: NodeId(source),
+            destination: NodeId(destination),
+            time: Time::ZERO,
+        };
+        few.observe(&meet(0, 1));
+        let fresh = told(&few, 0, 1)[0];
+        // The first decay halves a sum after as many events as there are nodes: two.
+        (0..2).for_each(|_| few.observe(&meet(7, 8)));
+        let later = told(&few, 0, 1)[0];
+        let counted = |number: f32| (number * 4.0).exp() - 1.0;
+        assert!((counted(later) / counted(fresh) - 0.5).abs() < 1e-3, "{fresh} {later}");
     }
 }
