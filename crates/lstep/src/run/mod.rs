@@ -3,23 +3,29 @@
 //! The command and other front ends know this room and `live`, nothing deeper.
 
 mod answer;
+mod bound;
 mod config;
 mod evaluate;
+mod examine;
 mod fit;
 mod inspect;
 mod job;
 mod preset;
+mod record;
 mod released_leak;
 mod report;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
+pub use bound::{BoundReport, NodeBound, bound};
 pub use config::{DataConfig, RunConfig};
-pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
-pub use fit::{Fit, Moment, RunFolder, Trained};
+pub use evaluate::{Outcome, Watch, evaluate, evaluate_recording, facts, train_observing};
+pub use examine::{Examined, Examinee};
+pub use fit::{Fit, Moment, RunFolder, Spent, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
 pub use preset::preset_names;
+pub use record::{Answer, MOST_PAIRS, Record};
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig};
