@@ -30,7 +30,9 @@ pub use exhibit::Exhibit;
 pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
 pub use learn::{Learner, Lesson, Optimiser, Pupil, teach};
-pub use lstep::{Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, Positions, Run, Scope, Start, Variant};
+pub use lstep::{
+    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, Positions, Run, Scope, Start, Variant,
+};
 pub use meetings::Sampling;
 pub use popularity::PopTrack;
 pub use tgn::{Memories, Tgn, TgnConfig};

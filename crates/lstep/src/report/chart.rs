@@ -192,7 +192,10 @@ pub(super) fn svg(title: &str, height: f64, drawing: &str) -> String {
 /// A figure: title, explanation, legend, drawing.
 pub(super) fn figure(title: &str, about: &str, legend: &str, svg: &str) -> String {
     let about = if about.is_empty() { String::new() } else { format!("<p>{}</p>", escape(about)) };
-    format!("<figure class=\"chart\"><figcaption><h3>{}</h3>{about}</figcaption>{legend}{svg}</figure>\n", escape(title))
+    format!(
+        "<figure class=\"chart\"><figcaption><h3>{}</h3>{about}</figcaption>{legend}{svg}</figure>\n",
+        escape(title)
+    )
 }
 
 fn legend(entries: &[(String, Ink, Symbol)]) -> String {
@@ -207,7 +210,9 @@ fn legend(entries: &[(String, Ink, Symbol)]) -> String {
                 "<path d=\"M0 6H22\" style=\"stroke:{colour};stroke-width:2.5\" stroke-dasharray=\"{}\"/>",
                 ink.dashes()
             ),
-            Symbol::Patch => format!("<rect x=\"3\" width=\"16\" height=\"12\" style=\"fill:{colour}\" opacity=\"0.6\"/>"),
+            Symbol::Patch => {
+                format!("<rect x=\"3\" width=\"16\" height=\"12\" style=\"fill:{colour}\" opacity=\"0.6\"/>")
+            }
             Symbol::Dot => format!("<circle cx=\"11\" cy=\"6\" r=\"5\" style=\"fill:{colour}\"/>"),
         };
         let _ = write!(
@@ -240,9 +245,7 @@ impl Layer {
                     at.clone()
                 }
             }
-            Layer::Moves { moves, .. } => {
-                moves.iter().flat_map(|m| if up { [m.1, m.3] } else { [m.0, m.2] }).collect()
-            }
+            Layer::Moves { moves, .. } => moves.iter().flat_map(|m| if up { [m.1, m.3] } else { [m.0, m.2] }).collect(),
             Layer::Rule { from, to } => {
                 if up {
                     vec![from.1, to.1]
@@ -341,12 +344,8 @@ impl Frame<'_> {
                 let there = at.iter().zip(high).map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
                 let back = at.iter().zip(low).rev().map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
                 let path: Vec<String> = there.chain(back).collect();
-                let _ = write!(
-                    out,
-                    "<path class=\"band\" style=\"fill:{}\" d=\"M{}Z\"/>",
-                    ink.variable(),
-                    path.join("L")
-                );
+                let _ =
+                    write!(out, "<path class=\"band\" style=\"fill:{}\" d=\"M{}Z\"/>", ink.variable(), path.join("L"));
             }
             Layer::Moves { moves, ink } => {
                 let mut path = String::new();
@@ -432,7 +431,8 @@ mod tests {
 
     #[test]
     fn no_label_is_cut_off_at_the_right_edge() {
-        let axis = Axis::between("when", 0.0, 1.0).with_ticks(vec![(0.0, "2026-01-01".into()), (1.0, "2026-12-31".into())]);
+        let axis =
+            Axis::between("when", 0.0, 1.0).with_ticks(vec![(0.0, "2026-01-01".into()), (1.0, "2026-12-31".into())]);
         let drawn = Plot::new("t", "", axis, Axis::new("y")).draw();
         assert!(drawn.contains("text-anchor=\"end\">2026-12-31"), "{drawn}");
     }

@@ -32,9 +32,8 @@ fn weighted(record: &Record) -> Vec<(f64, bool, f64)> {
 /// share of positives among what was found.
 fn walk(record: &Record, place: impl Fn(f64, f64, f64) -> (f64, f64), start: (f64, f64)) -> Curve {
     let scores = weighted(record);
-    let (positives, negatives) = scores.iter().fold((0.0, 0.0), |(p, n), score| {
-        if score.1 { (p + score.2, n) } else { (p, n + score.2) }
-    });
+    let (positives, negatives) =
+        scores.iter().fold((0.0, 0.0), |(p, n), score| if score.1 { (p + score.2, n) } else { (p, n + score.2) });
     let first = scores.first().map_or(0.0, |score| score.0);
     let mut places = vec![(start.0, start.1, first)];
     let (mut hits, mut misses) = (0.0, 0.0);
@@ -172,7 +171,8 @@ pub fn earlier_events(events: &Events) -> Vec<u32> {
 pub fn classes(values: &[u32], groups: usize) -> Vec<u32> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    let mut starts: Vec<u32> = (0..groups).filter_map(|group| sorted.get(group * sorted.len() / groups).copied()).collect();
+    let mut starts: Vec<u32> =
+        (0..groups).filter_map(|group| sorted.get(group * sorted.len() / groups).copied()).collect();
     // Nobody known yet is a class of its own, however few there are.
     if starts.first() == Some(&0) {
         starts.insert(1, 1);

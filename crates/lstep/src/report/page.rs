@@ -100,8 +100,12 @@ impl Page {
         self.body.push_str("<div class=\"cards\">");
         for (place, (number, about)) in cards.iter().enumerate() {
             let class = if place == 0 { "card main" } else { "card" };
-            let _ =
-                write!(self.body, "<div class=\"{class}\"><b>{}</b><span>{}</span></div>", escape(number), escape(about));
+            let _ = write!(
+                self.body,
+                "<div class=\"{class}\"><b>{}</b><span>{}</span></div>",
+                escape(number),
+                escape(about)
+            );
         }
         self.body.push_str("</div>\n");
     }
@@ -143,12 +147,8 @@ impl Page {
 
     /// Text as it is, folded away under a summary.
     pub fn folded(&mut self, summary: &str, text: &str) {
-        let _ = writeln!(
-            self.body,
-            "<details><summary>{}</summary><pre>{}</pre></details>",
-            escape(summary),
-            escape(text)
-        );
+        let _ =
+            writeln!(self.body, "<details><summary>{}</summary><pre>{}</pre></details>", escape(summary), escape(text));
     }
 
     /// Text as it is.

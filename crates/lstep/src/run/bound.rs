@@ -102,7 +102,11 @@ fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
     let config = match &trained.config().model {
         ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config.clone(),
         other => {
-            return Err(Error::setting("model", other, "the theorem is about L-STEP's positions: name a run that has them"));
+            return Err(Error::setting(
+                "model",
+                other,
+                "the theorem is about L-STEP's positions: name a run that has them",
+            ));
         }
     };
     let mut model = Lstep::new(LstepConfig { ..config }, 0)?;

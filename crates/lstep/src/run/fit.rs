@@ -21,10 +21,8 @@ use crate::checkpoint::{Checkpoint, append_line, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
 use crate::fingerprint::Fingerprint;
-use crate::model::{Facts, ModelConfig, Optimiser, Pupil, Session};
-use crate::protocol::{
-    Asked, Exam, Part, Setting, Sheet, Split, Strategy, Subject, Visibility, cut, negatives_sha256,
-};
+use crate::model::{Exhibit, Facts, ModelConfig, Optimiser, Pupil, Session};
+use crate::protocol::{Asked, Exam, Part, Setting, Sheet, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
 use std::fs;
@@ -456,6 +454,11 @@ impl Trained {
             }
         }
         Ok(())
+    }
+
+    /// What the model shows of itself after training.
+    pub fn after_training(&self) -> Vec<Exhibit> {
+        self.pupil.describe()
     }
 
     /// Weights, moments and the state after training.

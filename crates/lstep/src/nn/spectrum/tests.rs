@@ -141,3 +141,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_principal_axes_of_points_along_a_line_begin_with_the_line() {
+    // Points along (3, 4, 0) / 5, and a little along the third dimension.
+    let points: Vec<f32> =
+        (0..20).flat_map(|n| [3.0 * n as f32, 4.0 * n as f32, if n % 2 == 0 { 0.5 } else { -0.5 }]).collect();
+    let axes = principal_axes(&points, 3, 2);
+    for (axis, expected) in axes.iter().zip([0.6, 0.8, 0.0]) {
+        assert!((axis - expected).abs() < 1e-3, "{axes:?}");
+    }
+    assert!((axes[5].abs() - 1.0).abs() < 1e-3, "{axes:?}");
+}
