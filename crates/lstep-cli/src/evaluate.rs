@@ -132,15 +132,17 @@ enum ProtocolName {
     Tgb,
 }
 
+/// Kinds of negatives that can be chosen.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Kind {
+pub enum Kind {
     Random,
     Historical,
     Inductive,
 }
 
+/// Which events are asked.
 #[derive(Clone, Copy, ValueEnum)]
-enum Which {
+pub enum Which {
     Transductive,
     Inductive,
 }
@@ -320,7 +322,8 @@ impl Evaluate {
 }
 
 impl Kind {
-    fn strategy(self) -> Strategy {
+    /// As the protocol calls it.
+    pub fn strategy(self) -> Strategy {
         match self {
             Kind::Random => Strategy::Random,
             Kind::Historical => Strategy::Historical,
@@ -330,7 +333,8 @@ impl Kind {
 }
 
 impl Which {
-    fn setting(self) -> Setting {
+    /// As the protocol calls it.
+    pub fn setting(self) -> Setting {
         match self {
             Which::Transductive => Setting::Transductive,
             Which::Inductive => Setting::Inductive,

@@ -4,12 +4,18 @@
 
 mod args;
 mod audit;
+mod bound;
+mod compare;
 mod demo;
 mod evaluate;
 mod generate;
+mod grid;
 mod inspect;
+mod paper;
 mod progress;
+mod report;
 mod score;
+mod sweep;
 mod table;
 mod train;
 
@@ -40,6 +46,9 @@ Examples:
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
+  lstep report run                              run/report.html anew: curves, calibration, filter, positions
+  lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
+  lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
   lstep generate sample.csv --events 50000      a stream with planted habits";
 
 #[derive(Subcommand)]
@@ -56,6 +65,16 @@ enum Command {
     Score(score::Score),
     /// Check on your own data that a trained model keeps the laws
     Audit(audit::Audit),
+    /// Make report.html of a run or of a comparison, to be looked at in a browser
+    Report(report::Report),
+    /// Measure how far approximate positions move, beside the bound of the paper's theorem
+    Bound(bound::Bound),
+    /// Train and evaluate models on datasets over seeds, with tables at the end
+    Compare(Box<compare::Compare>),
+    /// Search settings of a model, chosen on validation alone
+    Sweep(Box<sweep::Sweep>),
+    /// Run an experiment of the paper beside its published figures
+    Paper(Box<paper::Paper>),
     /// Print the completion script of a shell
     Completions {
         /// Which shell
@@ -89,6 +108,11 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Train(train)) => train.run()?,
         Some(Command::Score(score)) => score.run()?,
         Some(Command::Audit(audit)) => return audit.run(),
+        Some(Command::Report(report)) => report.run()?,
+        Some(Command::Bound(bound)) => bound.run()?,
+        Some(Command::Compare(compare)) => compare.run()?,
+        Some(Command::Sweep(sweep)) => sweep.run()?,
+        Some(Command::Paper(paper)) => paper.run()?,
         Some(Command::Completions { shell }) => {
             clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut std::io::stdout());
         }

@@ -29,3 +29,10 @@ pub fn busy(what: &str) -> ProgressBar {
     bar.enable_steady_tick(std::time::Duration::from_millis(120));
     bar
 }
+
+/// A bar over a whole grid, shown only on a terminal.
+pub fn grid() -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}").expect("the template is constant");
+    ProgressBar::with_draw_target(None, target()).with_style(style)
+}

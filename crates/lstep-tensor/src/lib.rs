@@ -101,7 +101,7 @@ pub use op::position::Runs;
 pub use op::recurrent::Cell;
 pub use op::segment::{Segments, Weighting};
 pub use op::self_attention::Blocks;
-pub use parallel::awake;
+pub use parallel::{awake, awake_in};
 pub use parameter::{Gradients, Parameter, ParameterId, Parameters};
 pub use tape::{Draw, Indices, Tape, Times, Var};
 pub use workspace::Workspace;

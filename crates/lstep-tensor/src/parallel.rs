@@ -6,6 +6,7 @@
 //! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
 
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::matrix::MatrixMut;
@@ -23,19 +24,26 @@ pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_some() {
         return work();
     }
-    let done = AtomicBool::new(false);
-    rayon::scope(|scope| {
-        let home = rayon::current_thread_index();
-        let done = &done;
-        scope.spawn_broadcast(move |_, place| {
-            if home != Some(place.index()) {
-                help_until(done);
-            }
-        });
-        // Also when `work` panics: the others would wait for ever.
-        let _ending = Ending(done);
-        work()
-    })
+    rayon::scope(|scope| keep_awake(scope, work))
+}
+
+/// Runs `work` in a pool of its own as [`awake`] does in the common one.
+pub fn awake_in<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+    pool.scope(|scope| keep_awake(scope, work))
+}
+
+fn keep_awake<'scope, T>(scope: &rayon::Scope<'scope>, work: impl FnOnce() -> T) -> T {
+    let home = rayon::current_thread_index();
+    let done = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&done);
+    scope.spawn_broadcast(move |_, place| {
+        if home != Some(place.index()) {
+            help_until(&told);
+        }
+    });
+    // Also when `work` panics: the others would wait for ever.
+    let _ending = Ending(&done);
+    work()
 }
 
 /// Says that it is done when it goes.

@@ -86,6 +86,7 @@ enum Layer {
     Line { marks: Vec<Mark>, ink: Ink, dots: bool },
     Band { at: Vec<f64>, low: Vec<f64>, high: Vec<f64>, ink: Ink },
     Dots { marks: Vec<Mark>, ink: Ink, radius: f64 },
+    Lettered { mark: Mark, ink: Ink, letter: char },
     Moves { moves: Vec<(f64, f64, f64, f64)>, ink: Ink },
     Columns { marks: Vec<Mark>, half: f64, ink: Ink },
     Rule { from: (f64, f64), to: (f64, f64) },
@@ -108,6 +109,7 @@ enum Symbol {
     Line,
     Patch,
     Dot,
+    Letter(char),
 }
 
 impl Plot {
@@ -139,6 +141,14 @@ impl Plot {
     pub fn dots(mut self, name: &str, ink: Ink, radius: f64, marks: Vec<Mark>) -> Plot {
         self.legend.push((name.into(), ink, Symbol::Dot));
         self.layers.push(Layer::Dots { marks, ink, radius });
+        self
+    }
+
+    /// Adds one dot with a letter in it, for things that are too many for colours.
+    #[must_use]
+    pub fn lettered(mut self, name: &str, ink: Ink, letter: char, mark: Mark) -> Plot {
+        self.legend.push((name.into(), ink, Symbol::Letter(letter)));
+        self.layers.push(Layer::Lettered { mark, ink, letter });
         self
     }
 
@@ -214,6 +224,10 @@ fn legend(entries: &[(String, Ink, Symbol)]) -> String {
                 format!("<rect x=\"3\" width=\"16\" height=\"12\" style=\"fill:{colour}\" opacity=\"0.6\"/>")
             }
             Symbol::Dot => format!("<circle cx=\"11\" cy=\"6\" r=\"5\" style=\"fill:{colour}\"/>"),
+            Symbol::Letter(letter) => format!(
+                "<circle cx=\"11\" cy=\"6\" r=\"6\" style=\"fill:{colour}\"/><text class=\"letter\" x=\"11\" y=\"9.5\" \
+                 text-anchor=\"middle\">{letter}</text>"
+            ),
         };
         let _ = write!(
             text,
@@ -230,6 +244,7 @@ impl Layer {
         let of = |marks: &[Mark]| -> Vec<f64> { marks.iter().map(|mark| if up { mark.y } else { mark.x }).collect() };
         match self {
             Layer::Line { marks, .. } | Layer::Dots { marks, .. } => of(marks),
+            Layer::Lettered { mark, .. } => of(std::slice::from_ref(mark)),
             Layer::Columns { marks, half, .. } => {
                 let mut values = of(marks);
                 match up {
@@ -340,6 +355,15 @@ impl Frame<'_> {
                 self.circles(out, marks, *ink, if *dots { 2.6 } else { 0.0 });
             }
             Layer::Dots { marks, ink, radius } => self.circles(out, marks, *ink, *radius),
+            Layer::Lettered { mark, ink, letter } => {
+                self.circles(out, std::slice::from_ref(mark), *ink, 7.5);
+                let _ = write!(
+                    out,
+                    "<text class=\"letter\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{letter}</text>",
+                    self.x(mark.x),
+                    self.y(mark.y) + 3.6
+                );
+            }
             Layer::Band { at, low, high, ink } => {
                 let there = at.iter().zip(high).map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
                 let back = at.iter().zip(low).rev().map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));

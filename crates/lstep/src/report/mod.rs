@@ -7,14 +7,17 @@
 mod bars;
 mod bound;
 pub mod chart;
+mod comparison;
 mod exhibits;
 pub mod figures;
 mod page;
+mod ranks;
 mod run;
 mod scale;
 mod stream;
 
 pub use bound::bound_page;
+pub use comparison::comparison_page;
 pub use page::{Cell, Page, Table};
 pub use run::run_page;
 pub use scale::{Axis, Scale};

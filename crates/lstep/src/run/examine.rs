@@ -2,6 +2,7 @@
 //!
 //! A number of a learned model means little without that of a model that only counts. Both answer the same exam, in the same steps.
 
+use super::config::RunConfig;
 use super::evaluate::{evaluate_recording, train_observing};
 use super::fit::Trained;
 use super::record::Record;
@@ -35,18 +36,20 @@ pub struct Examined {
     pub asking_seconds: f64,
 }
 
-impl Trained {
+impl RunConfig {
     /// All that the run's protocol can ask of the test part.
     pub fn everything(&self) -> Asked {
         let all = vec![Strategy::Random, Strategy::Historical, Strategy::Inductive];
-        let (settings, strategies) = match self.config().protocol.name() {
+        let (settings, strategies) = match self.protocol.name() {
             "tgb" => (vec![Setting::Transductive], vec![Strategy::Tgb]),
             "dyglib" => (vec![Setting::Transductive, Setting::Inductive], all),
             _ => (vec![Setting::Transductive], all),
         };
         Asked { parts: vec![Part::Test], settings, strategies }
     }
+}
 
+impl Trained {
     /// Evaluates it as [`Trained::evaluate`] does, keeps the scores, and asks the counting models the same. `watch` is called with a
     /// model's name and how much of its exam is done.
     pub fn examine(&self, asked: &Asked, watch: &dyn Fn(&str, u64, u64)) -> Result<Examined> {

@@ -74,7 +74,7 @@ pub enum Contender {
 }
 
 impl Contender {
-    fn for_sheet(&self, strategy: Strategy) -> Result<ModelConfig> {
+    pub(super) fn for_sheet(&self, strategy: Strategy) -> Result<ModelConfig> {
         match self {
             Contender::Fixed(model) => Ok(model.clone()),
             Contender::PublishedEdgeBank { dataset } => {

@@ -4,12 +4,14 @@
 
 mod answer;
 mod bound;
+mod compare;
 mod config;
 mod evaluate;
 mod examine;
 mod fit;
 mod inspect;
 mod job;
+mod paper;
 mod preset;
 mod record;
 mod released_leak;
@@ -18,12 +20,21 @@ mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
 pub use bound::{BoundReport, NodeBound, bound};
+pub use compare::{
+    Axis, Cell, CellResult, CellState, ComparedDataset, Comparison, ComparisonTable, FailedCell, Grid, GridData,
+    GridMoment, GridWatch, Jobs, Mark, Metric, ModelSpec, PresetChoice, Published, Ran, Spread, Survey, TableRow,
+    Training, TrainingRow, average_ranks, csv as comparison_csv, latex as comparison_latex,
+    markdown as comparison_markdown, places, read_comparison, run_cells, search_points, write_comparison,
+};
 pub use config::{DataConfig, RunConfig};
 pub use evaluate::{Outcome, Watch, evaluate, evaluate_recording, facts, train_observing};
 pub use examine::{Examined, Examinee};
 pub use fit::{Fit, Moment, RunFolder, Spent, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
+pub use paper::{
+    LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, published, recipe, source_of, stream_in, thin,
+};
 pub use preset::preset_names;
 pub use record::{Answer, MOST_PAIRS, Record};
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};

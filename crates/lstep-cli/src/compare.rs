@@ -1,0 +1,132 @@
+//! `lstep compare`: datasets, models and seeds as one grid that survives interruption, with tables at its end.
+
+use crate::args::Reading;
+use crate::evaluate::{Kind, Which};
+use crate::grid;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use lstep::run::{Asked, Grid, ModelSpec, Part, PresetChoice};
+use std::path::{Path, PathBuf};
+
+/// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks and average ranks.
+///
+/// Every cell (a dataset, a model, a seed) is an ordinary run below OUT/runs, which `lstep evaluate`, `score` and `audit` open.
+/// Finished cells are not done again and unfinished ones go on exactly; a cell with other settings is refused. The same command
+/// again, or --resume OUT, goes on; more models, seeds or datasets may be added.
+#[derive(Args)]
+#[command(after_help = "\
+Models:
+  lstep, graphmixer, tgn, dygformer   learned, once for each seed
+  edgebank                            published memory where the dataset has one, else unlimited; edgebank:memory=NAME
+  poptrack, heuristics                poptrack:decay=0.9
+  SIGNAL[+SIGNAL...]                  as for `lstep evaluate`
+  NAME:key=value[:key=value...]       a variant: keys of [model], or with a dot of any part
+
+Settings come from the preset with the dataset's name where there is one (its protocol is dyglib, or tgb), else from each model's
+defaults (protocol stream). Deviations are those of the population, as numpy's std.
+
+Examples:
+  lstep compare events.csv --models lstep,tgn,edgebank,heuristics --seeds 0..2 --out grid
+  lstep compare uci/events.csv.gz enron/events.csv.gz --models lstep,lstep:variant=no-position \\
+      --seeds 0..4 --settings transductive,inductive --out grid
+  lstep compare uci --models lstep:recent=10,lstep:recent=30 --set train.epochs=10 --negatives random --out grid
+  lstep compare --resume grid")]
+pub struct Compare {
+    /// Files of events, as for `lstep inspect`, or folders with one in it
+    #[arg(value_name = "EVENTS", required_unless_present = "resume")]
+    events: Vec<PathBuf>,
+
+    /// Models, separated by commas
+    #[arg(long, value_name = "MODELS", value_delimiter = ',', default_values_t = ["lstep", "edgebank", "heuristics"].map(String::from))]
+    models: Vec<String>,
+
+    /// Seeds of learned models: 0..4 is 0 to 4; or separated by commas
+    #[arg(long, value_name = "SEEDS", default_value = "0..4", value_parser = parse_seeds)]
+    seeds: Seeds,
+
+    /// Kinds of negatives, separated by commas; tgb has its own [default: all three]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    negatives: Vec<Kind>,
+
+    /// Ask about all events, or those with a node that training does not know; both separated by a comma
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Which::Transductive])]
+    settings: Vec<Which>,
+
+    /// Where settings come from: auto, none, or a preset's name for all datasets
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    preset: String,
+
+    /// A single setting for all cells, for example train.epochs=10; those of `model.` are for learned models
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Folder for the grid
+    #[arg(long, value_name = "OUT", required_unless_present = "resume")]
+    out: Option<PathBuf>,
+
+    /// Go on with the grid in this folder
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "models", "seeds", "negatives", "settings", "preset", "set"])]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    running: grid::Running,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Seeds as one value, so that `0..4` is not taken apart.
+#[derive(Clone)]
+struct Seeds(Vec<u64>);
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    grid::seeds(text).map(Seeds)
+}
+
+impl Compare {
+    /// Runs the grid and prints its tables.
+    pub fn run(&self) -> Result<()> {
+        let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
+        let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
+        let go_on = format!("lstep compare --resume {}", out.display());
+        match grid::run(&grid, out, &grid::runs(out), self.running.jobs, &go_on)? {
+            Some(comparison) => grid::tell(&comparison, out, self.running.json),
+            None => Ok(()),
+        }
+    }
+
+    fn grid(&self, out: &Path) -> Result<Grid> {
+        let before = Grid::read(&out.join("grid.toml"))?;
+        let models: lstep::Result<Vec<ModelSpec>> = self.models.iter().map(|model| model.parse()).collect();
+        let files: Result<Vec<_>> = self.events.iter().map(|path| grid::lasting(self.reading.data(path))).collect();
+        let models = models?;
+        let kinds: &[Kind] = if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
+        let labels: Vec<&str> = models.iter().map(|model| model.label.as_str()).collect();
+        Ok(Grid {
+            title: format!("Comparison of {}", labels.join(", ")),
+            seeds: self.seeds.0.clone(),
+            preset: PresetChoice::from(self.preset.clone()),
+            set: self.set.clone(),
+            asked: Asked {
+                parts: vec![Part::Test],
+                settings: self.settings.iter().map(|which| which.setting()).collect(),
+                strategies: kinds.iter().map(|kind| kind.strategy()).collect(),
+            },
+            models,
+            datasets: grid::survey(files?, before.as_ref())?,
+        })
+    }
+}
+
+/// The grid in a folder, its files looked at again.
+pub fn again(out: &Path) -> Result<Grid> {
+    let before = grid::kept(out)?;
+    let mut grid = before.clone();
+    for (dataset, now) in grid.datasets.iter_mut().zip(&before.datasets) {
+        let name = dataset.survey.name.clone();
+        dataset.survey = grid::survey(vec![now.data.clone()], Some(&before))?.swap_remove(0).survey;
+        // A recipe calls a dataset by the name of the tables.
+        dataset.survey.name = name;
+    }
+    Ok(grid)
+}

@@ -1,0 +1,334 @@
+//! Running a grid for people: progress of the whole with the time left, stopping and going on, and its tables.
+
+use crate::table::Table;
+use crate::{progress, report, say};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lstep::run::{
+    Cell, CellState, Comparison, ComparisonTable, DataConfig, Grid, GridData, GridMoment, Jobs, Mark, Survey,
+    run_cells, stream_in, write_comparison,
+};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How a grid is run.
+#[derive(Args)]
+#[command(next_help_heading = "Running")]
+pub struct Running {
+    /// Cells at once, each on its share of the threads; `auto` is as many as threads, while memory lasts
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = jobs)]
+    pub jobs: Option<usize>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn jobs(text: &str) -> Result<Option<usize>, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(None),
+        Ok(count) if count > 0 => Ok(Some(count)),
+        _ => Err("give a number of cells, at least 1, or auto".into()),
+    }
+}
+
+/// Seeds as `0..4`, which is 0 to 4, or separated by commas.
+pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
+    let wrong = || "give seeds as 0..4 (0 to 4) or 0,1,2".to_string();
+    let number = |text: &str| text.trim().parse::<u32>().map(u64::from).map_err(|_| wrong());
+    let mut seeds = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            Some((first, last)) if number(first)? <= number(last)? => seeds.extend(number(first)?..=number(last)?),
+            Some(_) => return Err(wrong()),
+            None => seeds.push(number(part)?),
+        }
+    }
+    Ok(seeds)
+}
+
+/// A file of events with where it is for good, so that a grid is gone on with from anywhere. A folder stands for the stream in it.
+pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
+    if data.events == Path::new("-") {
+        bail!("a grid has to find its events again: give a file, not standard input");
+    }
+    if data.events.is_dir() {
+        let found = stream_in(&data.events);
+        data.events = found.with_context(|| {
+            format!("{} has no events.csv.gz, ml_NAME.csv or NAME_edgelist.csv: name the file", data.events.display())
+        })?;
+    }
+    for path in [Some(&mut data.events), data.node_features.as_mut()].into_iter().flatten() {
+        *path = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    Ok(data)
+}
+
+/// Looks into files of events; those that a grid knew before are not read again.
+pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridData>> {
+    let mut datasets = Vec::new();
+    for data in files {
+        let busy = progress::busy(&format!("reading {}", data.events.display()));
+        let known = before.and_then(|before| before.datasets.iter().find(|known| known.data == data));
+        let survey = Survey::of(&data, known);
+        busy.finish_and_clear();
+        datasets.push(GridData { survey: survey.context("cannot read the events")?, data });
+    }
+    Ok(datasets)
+}
+
+/// Runs what is left of a grid in a folder and gathers everything. Nothing if it was stopped: then how to go on was said.
+///
+/// The grid's own files are in `out`, its cells below `runs`.
+pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: Option<usize>, go_on: &str) -> Result<Option<Comparison>> {
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let cells = grid.cells(runs)?;
+    let (mut finished, mut pending) = (Vec::new(), Vec::new());
+    for cell in cells {
+        match cell.state()? {
+            CellState::Finished(result) => finished.push(*result),
+            CellState::New | CellState::Begun => pending.push(cell),
+        }
+    }
+    grid.keep(&out.join("grid.toml"))?;
+    let of = finished.len() + pending.len();
+    let threads = rayon::current_num_threads();
+    let jobs = at_once.map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
+    if !pending.is_empty() {
+        let at_once = jobs.at_once.min(pending.len());
+        let before = if finished.is_empty() { String::new() } else { format!(", {} finished before", finished.len()) };
+        eprintln!("{of} cells{before}, {at_once} at once on {} thread(s) each", jobs.threads);
+    }
+    let display = Display::new(&pending, finished.len());
+    let stop = stop_on_interrupt()?;
+    let ran = run_cells(&pending, jobs, &|place, moment| {
+        display.take(place, &moment);
+        !stop.load(Ordering::Relaxed)
+    })?;
+    display.bar.finish_and_clear();
+    finished.extend(ran.finished);
+    let comparison = grid.comparison(finished, ran.failed, of);
+    if ran.stopped {
+        let done = comparison.cells.len();
+        write_comparison(out, &comparison)?;
+        eprintln!("Stopped and saved: {done} of {of} cells are finished. Go on with: {go_on}");
+        return Ok(None);
+    }
+    Ok(Some(comparison))
+}
+
+/// Ctrl-C lets the steps end and everything be saved; again, it stops at once, which leaves whole files, too.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("Stopping after the step; Ctrl-C again stops at once.");
+    })
+    .context("cannot listen to Ctrl-C")?;
+    Ok(stop)
+}
+
+/// The whole grid on a line, and a line for each cell that ends.
+struct Display<'a> {
+    cells: &'a [Cell],
+    before: usize,
+    started: Instant,
+    bar: indicatif::ProgressBar,
+    shares: Mutex<Shares>,
+}
+
+/// How much of every cell was there when it was first heard of, and is now.
+struct Shares {
+    first: Vec<Option<f64>>,
+    now: Vec<f64>,
+    ended: usize,
+}
+
+impl<'a> Display<'a> {
+    fn new(cells: &'a [Cell], before: usize) -> Display<'a> {
+        let shares = Shares { first: vec![None; cells.len()], now: vec![0.0; cells.len()], ended: 0 };
+        let bar = progress::grid();
+        Display { cells, before, started: Instant::now(), bar, shares: Mutex::new(shares) }
+    }
+
+    fn take(&self, place: usize, moment: &GridMoment<'_>) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        match moment {
+            GridMoment::Begun => return,
+            GridMoment::Share(share) => {
+                shares.first[place].get_or_insert(*share);
+                shares.now[place] = *share;
+            }
+            GridMoment::Finished(_) | GridMoment::Failed(_) => {
+                shares.first[place].get_or_insert(0.0);
+                shares.now[place] = 1.0;
+                shares.ended += 1;
+            }
+        }
+        let left = self.left(&shares);
+        let (ended, of) = (self.before + shares.ended, self.before + self.cells.len());
+        drop(shares);
+        let left = left.map_or(String::new(), |left| format!(", about {} left", spoken(left)));
+        self.bar.set_prefix(format!("{ended}/{of} cells"));
+        self.bar.set_message(format!("{}{left}", self.cells[place].name()));
+        let end = match moment {
+            GridMoment::Finished(result) => {
+                let numbers: Vec<String> = (result.results.iter().take(3))
+                    .map(|row| match row.mrr {
+                        Some(mrr) => format!("mrr {mrr:.4}"),
+                        None => format!("{} ap {:.4}", crate::evaluate::word(row.negatives), row.ap),
+                    })
+                    .collect();
+                numbers.join(", ")
+            }
+            GridMoment::Failed(error) => format!("FAILED: {error}"),
+            GridMoment::Begun | GridMoment::Share(_) => return,
+        };
+        let line = format!("[{ended}/{of}] {}: {end}{left}", self.cells[place].name());
+        if std::io::stderr().is_terminal() { self.bar.println(line) } else { eprintln!("{line}") }
+    }
+
+    /// From the work done since the start, how long the rest takes. Cells that stop early make it shorter.
+    fn left(&self, shares: &Shares) -> Option<Duration> {
+        let (mut done, mut rest) = (0.0, 0.0);
+        for (place, cell) in self.cells.iter().enumerate() {
+            done += cell.work() * (shares.now[place] - shares.first[place].unwrap_or(0.0));
+            rest += cell.work() * (1.0 - shares.now[place]);
+        }
+        let whole = (done + rest).max(f64::MIN_POSITIVE);
+        self.bar.set_length(1000);
+        self.bar.set_position((1000.0 * done / whole) as u64);
+        let known = done / whole > 0.005 && rest > 0.0;
+        known.then(|| Duration::from_secs_f64((self.started.elapsed().as_secs_f64() * rest / done).min(1e9)))
+    }
+}
+
+fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+/// Writes a comparison's files and prints it; an error if cells failed.
+pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
+    write_comparison(out, comparison)?;
+    report::write_comparison_page(out, comparison)?;
+    if json {
+        say(serde_json::to_string_pretty(comparison)?)?;
+    } else {
+        show(comparison)?;
+        say(format!("Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at", out.display()))?;
+    }
+    let failed = comparison.failed.len();
+    if failed == 0 {
+        return Ok(());
+    }
+    for cell in &comparison.failed {
+        let seed = cell.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        eprintln!("failed: {}, {}{seed}: {}", cell.dataset, cell.model, cell.error);
+    }
+    bail!("{failed} of {} cells failed; the same command tries them again", comparison.cells.len() + failed)
+}
+
+/// Prints the tables of a comparison.
+fn show(comparison: &Comparison) -> Result<()> {
+    say(&comparison.title)?;
+    for dataset in &comparison.datasets {
+        let of_it = comparison.cells.iter().find(|cell| cell.dataset == dataset.name);
+        let protocol = of_it.map_or("-", |cell| cell.protocol.name());
+        let preset = dataset.preset.as_ref().map(|preset| format!(", preset {preset}")).unwrap_or_default();
+        let (name, nodes, events) = (&dataset.name, dataset.nodes, dataset.events);
+        say(format!("{name}: {nodes} nodes, {events} events, protocol {protocol}{preset}"))?;
+    }
+    for table in comparison.tables() {
+        say(format!("\n{}", table.title()))?;
+        say(of(&table, comparison).show().trim_end())?;
+    }
+    let training = comparison.training_rows();
+    if !training.is_empty() {
+        let mut table = Table::new(["dataset", "model", "epochs", "seconds", "s per epoch", "events/s"]);
+        for row in training {
+            table.row(vec![
+                row.dataset.clone(),
+                row.model.clone(),
+                comparison.time_shown("epochs", &row.epochs, &row.dataset, &row.model),
+                comparison.time_shown("seconds", &row.seconds, &row.dataset, &row.model),
+                format!("{:.2}", row.seconds_per_epoch.mean),
+                format!("{:.0}", row.events_per_second.mean),
+            ]);
+        }
+        say("\nTraining")?;
+        say(table.show().trim_end())?;
+    }
+    say(format!(
+        "\n¹ best, ² second; mean ± population deviation over {} seed(s){}",
+        comparison.seeds.len(),
+        if comparison.published.is_empty() { "" } else { "; [published]" }
+    ))?;
+    comparison.notes.iter().try_for_each(say)
+}
+
+fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
+    let mut shown = Table::with_columns([vec!["dataset".to_string()], table.models.clone()].concat());
+    for row in &table.rows {
+        let mut cells = vec![row.dataset.clone()];
+        for (model, cell) in table.models.iter().zip(&row.cells) {
+            let mut text = cell.as_ref().map_or("-".to_string(), |cell| {
+                table.metric.show(cell)
+                    + match cell.mark {
+                        Some(Mark::Best) => "¹",
+                        Some(Mark::Second) => "²",
+                        None => " ",
+                    }
+            });
+            if let Some(figure) = table.published(comparison, &row.dataset, model) {
+                text += &format!(" [{}]", table.metric.show_figure(figure.mean, figure.deviation));
+            }
+            cells.push(text);
+        }
+        shown.row(cells);
+    }
+    let ranks = table.average_ranks.iter().map(|rank| format!("{rank:.2} "));
+    shown.row(std::iter::once("avg. rank".to_string()).chain(ranks).collect());
+    shown
+}
+
+/// The grid that a folder holds.
+pub fn kept(out: &Path) -> Result<Grid> {
+    let path = out.join("grid.toml");
+    Grid::read(&path)?
+        .with_context(|| format!("{} is not there: begin a grid with --out {}", path.display(), out.display()))
+}
+
+/// Where cells are.
+pub fn runs(out: &Path) -> PathBuf {
+    out.join("runs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_ranges_with_both_ends_or_lists() {
+        assert_eq!(seeds("0..4"), Ok(vec![0, 1, 2, 3, 4]));
+        assert_eq!(seeds("3, 1,7..8"), Ok(vec![3, 1, 7, 8]));
+        for text in ["", "4..0", "a", "0..", "-1"] {
+            assert!(seeds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn time_left_is_spoken_in_one_unit() {
+        let said = [45, 600, 9000].map(|seconds| spoken(Duration::from_secs(seconds)));
+        assert_eq!(said, ["45 s", "10 min", "2.5 h"]);
+    }
+}

@@ -1,0 +1,221 @@
+//! `lstep sweep`: a search over settings, chosen on validation alone; the test part is asked about the chosen one only.
+
+use crate::args::Reading;
+use crate::table::Table;
+use crate::{compare, grid, say};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lstep::run::{
+    Asked, Axis, Comparison, Grid, Metric, ModelConfig, ModelSpec, Part, PresetChoice, ResultRow, Setting, Spread,
+    Strategy, search_points, write_text,
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Search settings of a model, choose on validation, and ask about the test part once.
+///
+/// Every point is a cell as in `lstep compare`: runs below OUT/runs, finished ones not done again. Points are compared by the mean
+/// over seeds of validation's AP (MRR under protocol tgb); no point but the chosen one is ever asked about the test part.
+#[derive(Args)]
+#[command(after_help = "\
+A key is a path of a run's settings (model.recent, train.learning_rate, protocol.step). --set with one value holds for all points, with
+several it is searched. With --random, key=low..high draws too: integers evenly, other numbers by their logarithm if above zero.
+
+Examples:
+  lstep sweep events.csv --set model.recent=10,20,30 --set train.learning_rate=1e-4,1e-3 --out sweep
+  lstep sweep uci/events.csv.gz --model tgn --random 20 --set train.learning_rate=1e-5..1e-2 --set model.dropout=0..0.5 --out sweep
+  lstep sweep --resume sweep
+  lstep train events.csv --config sweep/chosen.toml --out run")]
+pub struct Sweep {
+    /// The events, as for `lstep inspect`, or a folder with them in it
+    #[arg(value_name = "EVENTS", required_unless_present = "resume")]
+    events: Option<PathBuf>,
+
+    /// What is trained; variants as for `lstep compare`
+    #[arg(long, value_name = "MODEL", default_value = "lstep")]
+    model: String,
+
+    /// A setting and its values: key=a,b,c, or key=low..high with --random
+    #[arg(long, value_name = "KEY=VALUES", required_unless_present = "resume")]
+    set: Vec<String>,
+
+    /// Draw this many points instead of trying all combinations
+    #[arg(long, value_name = "N")]
+    random: Option<usize>,
+
+    /// Seed of the drawn points
+    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "random")]
+    random_seed: u64,
+
+    /// Seeds every point is trained with: 0..2 is 0 to 2; or separated by commas
+    #[arg(long, value_name = "SEEDS", default_value = "0")]
+    seeds: String,
+
+    /// Where settings come from: auto, none, or a preset's name
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    preset: String,
+
+    /// Folder for the search
+    #[arg(long, value_name = "OUT", required_unless_present = "resume")]
+    out: Option<PathBuf>,
+
+    /// Go on with the search in this folder
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "model", "set", "random", "random_seed", "seeds", "preset"])]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    running: grid::Running,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What a search found: `sweep.json`.
+#[derive(Serialize)]
+struct Found {
+    /// The dataset's name.
+    dataset: String,
+    /// What points are compared by, on validation.
+    metric: Metric,
+    /// The label of the chosen point.
+    chosen: String,
+    /// Its settings, laid over the preset.
+    settings: Vec<String>,
+    /// All points, best first.
+    points: Vec<Point>,
+    /// The chosen point on the test part, a result for each seed and kind of question.
+    test: Vec<ResultRow>,
+    version: &'static str,
+}
+
+/// A point of a search.
+#[derive(Serialize)]
+struct Point {
+    label: String,
+    validation: Spread,
+}
+
+impl Sweep {
+    /// Searches, chooses, asks about the test part, prints.
+    pub fn run(&self) -> Result<()> {
+        let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
+        let grid = if self.resume.is_some() { compare::again(out)? } else { self.grid(out)? };
+        if grid.asked.parts != [Part::Validation] {
+            bail!("{} holds a comparison, not a search: choose another folder", out.display());
+        }
+        let (runs, go_on) = (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
+        let Some(searched) = grid::run(&grid, out, &runs, self.running.jobs, &go_on)? else { return Ok(()) };
+        lstep::run::write_comparison(out, &searched)?;
+        let (metric, points) = ranked(&searched);
+        let Some(best) = points.first() else {
+            return grid::tell(&searched, out, self.running.json);
+        };
+        let found = self.chosen(&grid, out, metric, &best.label.clone(), points)?;
+        write_text(out.join("sweep.json"), &serde_json::to_string_pretty(&found)?)?;
+        if self.running.json {
+            say(serde_json::to_string_pretty(&found)?)?
+        } else {
+            show(&found, out)?
+        }
+        if searched.failed.is_empty() {
+            return Ok(());
+        }
+        for cell in &searched.failed {
+            eprintln!("failed: {}: {}", cell.model, cell.error);
+        }
+        bail!(
+            "{} of {} cells failed; the same command tries them again",
+            searched.failed.len(),
+            grid.cells(&runs)?.len()
+        )
+    }
+
+    fn grid(&self, out: &Path) -> Result<Grid> {
+        let before = Grid::read(&out.join("grid.toml"))?;
+        let events = self.events.as_deref().context("name a file of events")?;
+        let model: ModelSpec = self.model.parse()?;
+        if !model.learns() {
+            bail!("{model} learns nothing: choose one of {}", ModelConfig::LEARNED.join(", "));
+        }
+        let axes: lstep::Result<Vec<Axis>> = self.set.iter().map(|axis| axis.parse()).collect();
+        let models = search_points(&model, &axes?, self.random.map(|count| (count, self.random_seed)))?;
+        Ok(Grid {
+            title: format!("Search of {model}, validation"),
+            seeds: grid::seeds(&self.seeds).map_err(anyhow::Error::msg)?,
+            preset: PresetChoice::from(self.preset.clone()),
+            set: Vec::new(),
+            asked: Asked {
+                parts: vec![Part::Validation],
+                settings: vec![Setting::Transductive],
+                strategies: vec![Strategy::Random],
+            },
+            models,
+            datasets: grid::survey(vec![grid::lasting(self.reading.data(events))?], before.as_ref())?,
+        })
+    }
+
+    /// Asks the chosen point about the test part, and keeps its settings.
+    fn chosen(&self, grid: &Grid, out: &Path, metric: Metric, label: &str, points: Vec<Point>) -> Result<Found> {
+        let mut last = grid.clone();
+        last.models.retain(|model| model.label == label);
+        last.asked.parts = vec![Part::Validation, Part::Test];
+        last.asked.strategies = vec![Strategy::Random, Strategy::Historical, Strategy::Inductive];
+        let cells = last.cells(&grid::runs(out))?;
+        let mut test = Vec::new();
+        for cell in &cells {
+            let busy = crate::progress::busy(&format!("asking {} about the test part", cell.name()));
+            let result = cell.run(&|_| true);
+            busy.finish_and_clear();
+            let result = result?.context("nobody stops an evaluation")?;
+            test.extend(result.results.into_iter().filter(|row| row.split == Part::Test));
+        }
+        let config = &cells.first().context("a grid has at least one seed")?.config;
+        write_text(out.join("chosen.toml"), &config.to_toml())?;
+        Ok(Found {
+            dataset: grid.datasets[0].survey.name.clone(),
+            metric,
+            chosen: label.to_string(),
+            settings: last.models.iter().flat_map(|model| model.settings.clone()).collect(),
+            points,
+            test,
+            version: env!("CARGO_PKG_VERSION"),
+        })
+    }
+}
+
+/// The points by their number on validation, best first; of equal ones the first stays first.
+fn ranked(searched: &Comparison) -> (Metric, Vec<Point>) {
+    let tables = searched.tables();
+    let Some(table) = tables.first() else { return (Metric::Ap, Vec::new()) };
+    let cells = table.rows.iter().flat_map(|row| table.models.iter().zip(&row.cells));
+    let mut points: Vec<Point> = cells
+        .filter_map(|(label, cell)| cell.clone().map(|validation| Point { label: label.clone(), validation }))
+        .collect();
+    points.sort_by(|a, b| b.validation.mean.total_cmp(&a.validation.mean));
+    (table.metric, points)
+}
+
+fn show(found: &Found, out: &Path) -> Result<()> {
+    let mut table = Table::new(["settings", "validation", "seeds"]);
+    for point in &found.points {
+        let (validation, seeds) = (found.metric.show(&point.validation), point.validation.count.to_string());
+        table.row(vec![point.label.clone(), validation, seeds]);
+    }
+    say(format!("{}: {} on validation, best first", found.dataset, found.metric.title()))?;
+    say(table.show().trim_end())?;
+    say(format!("\nChosen: {}. On the test part:", found.chosen))?;
+    let mut kinds: Vec<Strategy> = found.test.iter().map(|row| row.negatives).collect();
+    kinds.dedup();
+    kinds.truncate(found.test.len() / found.points.first().map_or(1, |point| point.validation.count));
+    let mut table = Table::new(["negatives", "ap", "auc", "mrr"]);
+    for kind in kinds {
+        let rows = || found.test.iter().filter(move |row| row.negatives == kind);
+        let over = |metric: Metric| {
+            let spread = Spread::of(&rows().filter_map(|row| metric.of(row)).collect::<Vec<_>>());
+            spread.map_or("-".into(), |spread| metric.show(&spread))
+        };
+        table.row(vec![crate::evaluate::word(kind), over(Metric::Ap), over(Metric::Auc), over(Metric::Mrr)]);
+    }
+    say(table.show().trim_end())?;
+    say(format!("Train with it: lstep train EVENTS --config {} --out RUN", out.join("chosen.toml").display()))
+}

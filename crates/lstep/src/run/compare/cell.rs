@@ -1,0 +1,247 @@
+//! One cell of a grid: a folder that holds nothing yet, a run that is going on, or a finished report.
+//!
+//! A cell that learns is an ordinary run, so stopping, going on and asking it later work as for `lstep train`. A folder with other
+//! settings than those asked for is refused, never reused.
+
+use super::{CellResult, Training};
+use crate::checkpoint::write_text;
+use crate::error::{Error, InputFault, Result};
+use crate::protocol::{Asked, Part, Setting, Strategy};
+use crate::read::read;
+use crate::run::config::RunConfig;
+use crate::run::fit::{Fit, Moment, RunFolder};
+use crate::run::job::{Contender, Evaluation, Stream};
+use crate::run::report::{EvaluationReport, ResultRow};
+use crate::run::train::EpochReport;
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// One dataset, one model, one seed.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    pub seed: Option<u64>,
+    /// All settings.
+    pub config: RunConfig,
+    /// What is asked.
+    pub asked: Asked,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its folder, below that of all cells.
+    pub below: PathBuf,
+    /// Bytes it takes, roughly.
+    pub memory: u64,
+    /// Events of its stream.
+    pub events: usize,
+    pub(super) contender: Option<Contender>,
+}
+
+/// How far a cell is.
+#[derive(Debug)]
+pub enum CellState {
+    /// Nothing is there.
+    New,
+    /// Training has begun, or is done and not evaluated as asked.
+    Begun,
+    /// Everything asked is answered.
+    Finished(Box<CellResult>),
+}
+
+impl Cell {
+    /// What it is called in messages.
+    pub fn name(&self) -> String {
+        let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        format!("{}, {}{seed}", self.dataset, self.model)
+    }
+
+    /// How much work it is: events that are learned from, or passed over.
+    pub fn work(&self) -> f64 {
+        let epochs = if self.contender.is_some() { 0.1 } else { f64::from(self.config.train.epochs) };
+        self.events as f64 * epochs
+    }
+
+    /// How far it is. Refuses a folder that holds something else.
+    pub fn state(&self) -> Result<CellState> {
+        let folder = RunFolder::new(&self.folder);
+        let begun = self.contender.is_none() && folder.holds_a_run();
+        if begun && let Some(other) = difference(&self.config, &folder.config()?) {
+            return Err(self.refusal(&other));
+        }
+        let Some(report) = self.report()? else {
+            return Ok(if begun { CellState::Begun } else { CellState::New });
+        };
+        if report.protocol_settings != self.config.protocol {
+            return Err(self.refusal("another protocol"));
+        }
+        let results = self.answers(&report);
+        match results {
+            Some(results) if begun || self.contender.is_some() => {
+                Ok(CellState::Finished(Box::new(self.result(results)?)))
+            }
+            _ => Ok(if begun { CellState::Begun } else { CellState::New }),
+        }
+    }
+
+    fn refusal(&self, other: &str) -> Error {
+        let remedy =
+            format!("it holds a cell with other settings ({other}): choose another --out, or remove this folder");
+        Error::setting("out", self.folder.display(), remedy)
+    }
+
+    fn report(&self) -> Result<Option<EvaluationReport>> {
+        let path = self.folder.join("report.json");
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
+    }
+
+    /// The results asked for, in order, if the report has them all and they are of this model.
+    fn answers(&self, report: &EvaluationReport) -> Option<Vec<ResultRow>> {
+        let mut rows = Vec::new();
+        for (part, setting, strategy) in questions(&self.asked) {
+            let model = match &self.contender {
+                Some(contender) => contender.for_sheet(strategy).ok()?,
+                None => self.config.model.clone(),
+            };
+            let asked = |row: &&ResultRow| {
+                (row.split, row.setting, row.negatives) == (part, setting, strategy) && row.model == model
+            };
+            rows.push(report.results.iter().find(asked)?.clone());
+        }
+        Some(rows)
+    }
+
+    fn result(&self, results: Vec<ResultRow>) -> Result<CellResult> {
+        let learns = self.contender.is_none();
+        Ok(CellResult {
+            dataset: self.dataset.clone(),
+            model: self.model.clone(),
+            seed: self.seed,
+            folder: self.below.clone(),
+            protocol: self.config.protocol.clone(),
+            config: results.first().map_or_else(|| self.config.model.clone(), |row| row.model.clone()),
+            train: learns.then(|| self.config.train.clone()),
+            training: if learns { Training::of(self.curve()?) } else { None },
+            results,
+        })
+    }
+
+    fn curve(&self) -> Result<Vec<EpochReport>> {
+        let path = self.folder.join("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        text.lines().map(|line| serde_json::from_str(line).map_err(|error| unreadable(&path, &error))).collect()
+    }
+
+    /// Does what is left to do. `watch` is told the share that is done and says whether to go on; nothing if it was stopped.
+    pub fn run(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<CellResult>> {
+        if let CellState::Finished(result) = self.state()? {
+            return Ok(Some(*result));
+        }
+        let report = match &self.contender {
+            Some(contender) => self.count(contender, watch)?,
+            None => match self.learn(watch)? {
+                Some(report) => report,
+                None => return Ok(None),
+            },
+        };
+        let text = serde_json::to_string_pretty(&report).expect("a report is plain data");
+        fs::create_dir_all(&self.folder).map_err(|error| Error::io(&self.folder, error))?;
+        write_text(self.folder.join("report.json"), &text)?;
+        let results = self.answers(&report).expect("everything asked was answered just now");
+        self.result(results).map(Some)
+    }
+
+    fn count(&self, contender: &Contender, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<EvaluationReport> {
+        let evaluation = Evaluation {
+            protocol: self.config.protocol.clone(),
+            asked: self.asked.clone(),
+            contenders: vec![contender.clone()],
+            read_negatives: None,
+            write_negatives: None,
+        };
+        evaluation.run(&self.stream()?, &|_, done, of| {
+            watch(done as f64 / of.max(1) as f64);
+        })
+    }
+
+    fn learn(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<EvaluationReport>> {
+        let folder = RunFolder::new(&self.folder);
+        let mut fit = if folder.holds_a_run() {
+            Fit::resume(folder)?
+        } else {
+            Fit::begin(self.config.clone(), self.stream()?, folder)?
+        };
+        let epochs = f64::from(self.config.train.epochs);
+        let finished = fit.run(&mut |moment| {
+            watch(match moment {
+                Moment::Step { progress, done, of } => {
+                    (f64::from(progress.epoch - 1) + done as f64 / of as f64) / epochs
+                }
+                Moment::Epoch(report) => f64::from(report.epoch) / epochs,
+            })
+        })?;
+        if !finished {
+            return Ok(None);
+        }
+        // What was asked before stays answered.
+        let before = self.report()?.map(|report| report.results).unwrap_or_default();
+        let asked = together(&self.asked, &before);
+        fit.into_trained()?.evaluate(&asked, &|_, _| ()).map(Some)
+    }
+
+    fn stream(&self) -> Result<Stream> {
+        let data = &self.config.data;
+        read(&data.events, &data.options()).map(Stream::from)
+    }
+}
+
+fn unreadable(path: &Path, error: &serde_json::Error) -> Error {
+    let problem = format!("cannot be read ({error})");
+    InputFault::new(path.display().to_string(), problem, "remove it: it is made again").into()
+}
+
+fn questions(asked: &Asked) -> impl Iterator<Item = (Part, Setting, Strategy)> + '_ {
+    let settings = asked.parts.iter().flat_map(|part| asked.settings.iter().map(move |setting| (*part, *setting)));
+    settings.flat_map(|(part, setting)| asked.strategies.iter().map(move |strategy| (part, setting, *strategy)))
+}
+
+/// What is asked, and what was asked before.
+fn together(asked: &Asked, before: &[ResultRow]) -> Asked {
+    let mut all = asked.clone();
+    for row in before {
+        add(&mut all.parts, row.split);
+        add(&mut all.settings, row.setting);
+        add(&mut all.strategies, row.negatives);
+    }
+    all
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    if !list.contains(&value) {
+        list.push(value);
+    }
+}
+
+/// The first setting in which a run differs from what is asked for.
+fn difference(asked: &RunConfig, found: &RunConfig) -> Option<String> {
+    let table = |config: &RunConfig| Value::Table(Table::try_from(config).expect("settings are plain data"));
+    first_difference("", Some(&table(asked)), Some(&table(found)))
+}
+
+fn first_difference(path: &str, asked: Option<&Value>, found: Option<&Value>) -> Option<String> {
+    if let (Some(Value::Table(asked)), Some(Value::Table(found))) = (asked, found) {
+        let mut keys: Vec<&String> = asked.keys().chain(found.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        return keys.into_iter().find_map(|key| {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            first_difference(&path, asked.get(key), found.get(key))
+        });
+    }
+    let shown = |value: Option<&Value>| value.map_or("absent".to_string(), Value::to_string);
+    (asked != found).then(|| format!("{path} is {} there, {} is asked for", shown(found), shown(asked)))
+}

@@ -1,0 +1,176 @@
+//! A grid of datasets, models and seeds, and what came out of it.
+//!
+//! A [`Grid`] becomes cells, each an ordinary run folder (or, for a model that only counts, a report). Cells are run side by side,
+//! survive interruption, and are gathered into a [`Comparison`]: everything that tables, files and reports of a grid need.
+
+mod cell;
+mod grid;
+mod memory;
+mod schedule;
+mod spec;
+mod sweep;
+mod table;
+mod write;
+
+pub use cell::{Cell, CellState};
+pub use grid::{Grid, GridData, PresetChoice, Survey};
+pub use schedule::{GridMoment, GridWatch, Jobs, Ran, run_cells};
+pub use spec::ModelSpec;
+pub use sweep::{Axis, search_points};
+pub use table::{ComparisonTable, Mark, Metric, Spread, TableRow, TrainingRow, average_ranks, places};
+pub use write::{csv, latex, markdown, read_comparison, write_comparison};
+
+use super::report::ResultRow;
+use super::train::{EpochReport, TrainConfig};
+use crate::model::ModelConfig;
+use crate::protocol::{Asked, Protocol};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a grid gave: `comparison.json`.
+///
+/// Deviations over seeds are population deviations (divided by the number of seeds, as numpy's `std` does and the field's tables do).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was compared, for headings.
+    pub title: String,
+    /// The datasets, in the order of the rows.
+    pub datasets: Vec<ComparedDataset>,
+    /// The models' labels, in the order of the columns.
+    pub models: Vec<String>,
+    /// The seeds of learned models.
+    pub seeds: Vec<u64>,
+    /// What was asked, where a dataset's protocol has no negatives of its own.
+    pub asked: Asked,
+    /// Single settings that were laid over all cells, as `key=value`.
+    pub set: Vec<String>,
+    /// What was measured, in the order datasets, models, seeds.
+    pub cells: Vec<CellResult>,
+    /// Cells that ended with an error.
+    pub failed: Vec<FailedCell>,
+    /// Cells that are not finished yet.
+    pub unfinished: usize,
+    /// Figures that others published for the same questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+    /// What a reader has to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The version of this library.
+    pub version: String,
+}
+
+/// A dataset of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedDataset {
+    /// Its name.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: usize,
+    /// Its events.
+    pub events: usize,
+    /// The preset its settings come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+}
+
+/// What one cell gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Its folder, below that of the grid. A learned model's is an ordinary run.
+    pub folder: PathBuf,
+    /// The protocol with all its settings.
+    pub protocol: Protocol,
+    /// The model with all its settings. Where EdgeBank's memory follows the negatives, that of the first result: each result has its own.
+    pub config: ModelConfig,
+    /// How it was trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<TrainConfig>,
+    /// How training went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// The numbers, one entry for each part, setting and kind of negatives.
+    pub results: Vec<ResultRow>,
+}
+
+/// How training went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Epochs done.
+    pub epochs: u32,
+    /// The epoch that is evaluated.
+    pub best_epoch: u32,
+    /// Its average precision on validation.
+    pub validation_ap: f64,
+    /// Its ROC-AUC on validation.
+    pub validation_auc: f64,
+    /// Time of all epochs, validation included.
+    pub seconds: f64,
+    /// Mean time of an epoch's training pass.
+    pub seconds_per_epoch: f64,
+    /// Mean number of training events in a second.
+    pub events_per_second: f64,
+    /// Every epoch.
+    pub curve: Vec<EpochReport>,
+}
+
+/// A cell that ended with an error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailedCell {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// A figure that somebody published, as a share of 1 where it is a metric, in seconds where it is a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The LaTeX label of the table.
+    pub table: String,
+    /// Which events were asked: `transductive` or `inductive`.
+    pub setting: String,
+    /// The kind of negatives: `random`, `historical`, `inductive` or `tgb`.
+    pub negatives: String,
+    /// The metric: `ap`, `auc`, `mrr`, `validation-mrr`, `seconds`, `epochs`, `average-rank-ap` or `average-rank-auc`.
+    pub metric: String,
+    /// The dataset's name as here; `all` for an average rank.
+    pub dataset: String,
+    /// The model's label as here.
+    pub model: String,
+    /// The figure.
+    pub mean: f64,
+    /// Its deviation, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
+}
+
+impl Training {
+    /// Sums up the epochs of a run; nothing if there are none.
+    pub fn of(curve: Vec<EpochReport>) -> Option<Training> {
+        let best = curve.iter().rev().find(|epoch| epoch.improved)?.clone();
+        let count = curve.len() as f64;
+        Some(Training {
+            epochs: curve.len() as u32,
+            best_epoch: best.epoch,
+            validation_ap: best.validation_ap,
+            validation_auc: best.validation_auc,
+            seconds: curve.iter().map(|epoch| epoch.train_seconds + epoch.validation_seconds).sum(),
+            seconds_per_epoch: curve.iter().map(|epoch| epoch.train_seconds).sum::<f64>() / count,
+            events_per_second: curve.iter().map(|epoch| epoch.train_events_per_second).sum::<f64>() / count,
+            curve,
+        })
+    }
+}
