@@ -1,10 +1,10 @@
 //! The page of the theorem: how far approximate positions moved, node by node, beside what the filter allows.
 
 use super::chart::{Ink, Mark, Plot};
-use super::exhibits::range;
+use super::exhibits::class_name;
 use super::figures::{class_of, classes, quantile};
 use super::page::{Cell, Page, Table};
-use super::scale::{Axis, grouped, short};
+use super::scale::{Axis, counted, grouped, short};
 use crate::run::{BoundReport, NodeBound};
 
 /// Nodes that the table lists at most.
@@ -86,20 +86,15 @@ fn scatter(report: &BoundReport, direct: bool) -> String {
         let members = shown.iter().filter(|node| class_of(&starts, node.events as u32) == class);
         let mark = |node: &&NodeBound| {
             let says = format!(
-                "{}: {} events\nlargest move {}\nbound {}",
+                "{}: {}\nlargest move {}\nbound {}",
                 node.node,
-                grouped(node.events),
+                counted(node.events, "event"),
                 short(node.largest_move),
                 short(bound(node))
             );
             Mark::new(bound(node), node.largest_move, says)
         };
-        plot = plot.dots(
-            &format!("{} events", range(&starts, class, &activity)),
-            Ink::Amount(class),
-            3.2,
-            members.map(mark).collect(),
-        );
+        plot = plot.dots(&class_name(&starts, class, &activity), Ink::Amount(class), 3.2, members.map(mark).collect());
     }
     let ends = shown.iter().fold((f64::MAX, 0.0f64), |(low, high), node| {
         (low.min(node.largest_move).min(bound(node)), high.max(node.largest_move).max(bound(node)))

@@ -56,7 +56,7 @@ impl Ink {
     /// Kinds differ by dashes, too.
     fn dashes(self) -> &'static str {
         match self {
-            Ink::Kind(place) => ["", "6 3", "2 3", "9 3 2 3", "4 2", "1 4"][place % 6],
+            Ink::Kind(place) => ["", "6 3", "2 3", "9 3 2 3", "4 2", "8 2 2 2 2 2"][place % 6],
             Ink::Amount(_) => "",
             Ink::Muted => "4 4",
         }

@@ -158,7 +158,7 @@ fn curves(comparison: &Comparison, dataset: &str) -> Option<String> {
     let mut plot = Plot::new(
         &format!("{dataset}: validation"),
         "AP on validation after each epoch, random negatives (the benchmark's under tgb).",
-        Axis::new("epoch"),
+        Axis::whole("epoch"),
         Axis::new("validation AP"),
     );
     let mut any = false;

@@ -2,7 +2,7 @@
 
 use super::chart::{Ink, Mark, Plot};
 use super::figures::{class_of, classes, quantile};
-use super::scale::{Axis, grouped, short};
+use super::scale::{Axis, counted, grouped, short};
 use crate::event::{Events, Names, NodeId};
 use crate::model::Exhibit;
 use crate::nn::spectrum::principal_axes;
@@ -92,7 +92,7 @@ fn moved(
     let (mut marks, mut moves) = (vec![Vec::new(); starts.len()], Vec::new());
     for (&place, &count) in shown.iter().zip(&activity) {
         let now = project(&vectors[place * width..][..width]);
-        let mut says = format!("{}: {} events", names.name(nodes[place]), grouped(count as usize));
+        let mut says = format!("{}: {}", names.name(nodes[place]), counted(count as usize, "event"));
         match old_nodes.binary_search(&nodes[place]) {
             Ok(before) => {
                 let before = &old[before * width..][..width];
@@ -116,9 +116,15 @@ fn moved(
         Plot::new(title, &about, Axis::new("first principal component"), Axis::new("second principal component"))
             .moves(Ink::Muted, moves);
     for (class, marks) in marks.into_iter().enumerate() {
-        plot = plot.dots(&format!("{} events", range(&starts, class, &activity)), Ink::Amount(class), 3.4, marks);
+        plot = plot.dots(&class_name(&starts, class, &activity), Ink::Amount(class), 3.4, marks);
     }
     Some(plot.draw())
+}
+
+/// A class of counts of events in words.
+pub fn class_name(starts: &[u32], class: usize, values: &[u32]) -> String {
+    let range = range(starts, class, values);
+    if range == "1" { "1 event".into() } else { format!("{range} events") }
 }
 
 /// A class of counts in words: `3`, `4 to 9`.
@@ -155,7 +161,7 @@ mod tests {
             &names,
         );
         assert_eq!(drawn.len(), 1);
-        assert!(drawn[0].contains("&lt;b&gt;: 1 events\nmoved by 5 since"), "{}", drawn[0]);
-        assert!(drawn[0].contains("y: 1 events\nhad no position"), "{}", drawn[0]);
+        assert!(drawn[0].contains("&lt;b&gt;: 1 event\nmoved by 5 since"), "{}", drawn[0]);
+        assert!(drawn[0].contains("y: 1 event\nhad no position"), "{}", drawn[0]);
     }
 }

@@ -65,7 +65,7 @@ pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> R
     Ok(page.finish())
 }
 
-const RESULTS: &str = "① is the best, ② the second of a column. AP and AUC are means over steps; higher is better; 0.5 is guessing \
+const RESULTS: &str = "① is the best, ② the second of a row. AP and AUC are means over steps; higher is better; 0.5 is guessing \
                        where an event has one negative. The counting models learn nothing: a learned model has to beat them.";
 
 fn epochs(folder: &RunFolder) -> Result<Vec<EpochReport>> {
@@ -151,23 +151,23 @@ fn rivals(examined: &Examined, sheet: usize) -> Vec<(&str, f64)> {
 }
 
 fn results(examined: &Examined) -> Table {
-    let everybody = || std::iter::once(&examined.model).chain(&examined.counting);
-    let mut table = Table::default().words("model");
-    for row in &examined.model.results {
-        let about = format!("{} {}", word(row.setting), word(row.negatives));
-        table = table.numbers(&format!("{about}: {}", quality_of(row).0)).numbers("AUC");
+    let everybody: Vec<&Examinee> = std::iter::once(&examined.model).chain(&examined.counting).collect();
+    let mut table = Table::default().words("test questions").words("metric");
+    for examinee in &everybody {
+        table = table.numbers(&examinee.name);
     }
-    let place = |sheet: usize, value: f64, of: &dyn Fn(&ResultRow) -> f64| {
-        everybody().filter(|model| of(&model.results[sheet]) > value).count()
-    };
-    for (number, examinee) in everybody().enumerate() {
-        let mut cells = vec![Cell::words(&examinee.name)];
-        for (sheet, row) in examinee.results.iter().enumerate() {
-            let value = quality_of(row).1;
-            cells.push(Cell::ranked(format!("{value:.4}"), place(sheet, value, &|row| quality_of(row).1)));
-            cells.push(Cell::ranked(format!("{:.4}", row.auc), place(sheet, row.auc, &|row| row.auc)));
+    for (sheet, row) in examined.model.results.iter().enumerate() {
+        let main = quality_of(row).0;
+        let metrics: [(&str, fn(&ResultRow) -> f64); 2] = [(main, |row| quality_of(row).1), ("AUC", |row| row.auc)];
+        for (metric, of) in metrics {
+            let values: Vec<f64> = everybody.iter().map(|examinee| of(&examinee.results[sheet])).collect();
+            let mut cells =
+                vec![Cell::words(if metric == main { question(row) } else { String::new() }), Cell::words(metric)];
+            cells.extend(values.iter().map(|value| {
+                Cell::ranked(format!("{value:.4}"), values.iter().filter(|other| *other > value).count())
+            }));
+            table.row(metric == main, cells);
         }
-        table.row(number == 0, cells);
     }
     table
 }
@@ -182,7 +182,7 @@ fn learning(epochs: &[EpochReport]) -> Vec<String> {
             })
             .collect()
     };
-    let across = || Axis::new("epoch");
+    let across = || Axis::whole("epoch");
     let loss =
         Plot::new("Training loss", "Mean over the steps of an epoch; lower is better.", across(), Axis::new("loss"))
             .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
@@ -386,7 +386,7 @@ fn pace(epochs: &[EpochReport]) -> String {
     Plot::new(
         "Seconds of each epoch",
         "Learning and validation. A step up means that something else used the machine.",
-        Axis::new("epoch"),
+        Axis::whole("epoch"),
         Axis::between("seconds", 0.0, most * 1.1),
     )
     .line("training", Ink::Kind(0), line(&|epoch| epoch.train_seconds, "training"))
@@ -440,10 +440,16 @@ fn protocol(trained: &Trained) -> String {
         Visibility::Strict => "a question sees strictly earlier times only, in graph and state",
     };
     let split = trained.split();
+    let events = trained.stream().log.events();
+    let training = split.train.clone().filter(|&number| split.trains(events.at(number as usize))).count();
+    let held_out = match split.train.len() - training {
+        0 => String::new(),
+        held_out => format!(" ({} more are of nodes held out of training)", grouped(held_out)),
+    };
     format!(
-        "Protocol {}: {what}. {step}; {sees}. {} events train, {} validate, {} test.",
+        "Protocol {}: {what}. {step}; {sees}. {} events train{held_out}, {} validate, {} test.",
         protocol.name(),
-        grouped(split.train.len()),
+        grouped(training),
         grouped(split.validation.len()),
         grouped(split.test.len())
     )

@@ -8,6 +8,8 @@
 pub enum Scale {
     /// Evenly.
     Linear,
+    /// Evenly, and only whole numbers are labelled.
+    Whole,
     /// By their order of magnitude; numbers have to be above zero.
     Logarithmic,
     /// One place for each name, in order: 0, 1, 2.
@@ -36,6 +38,11 @@ impl Axis {
     /// A linear axis with given ends.
     pub fn between(label: &str, low: f64, high: f64) -> Axis {
         Axis { ends: Some((low, high)), ..Axis::new(label) }
+    }
+
+    /// A linear axis of things that are counted.
+    pub fn whole(label: &str) -> Axis {
+        Axis { scale: Scale::Whole, ..Axis::new(label) }
     }
 
     /// A logarithmic axis.
@@ -97,14 +104,15 @@ impl Axis {
         }
         match &self.scale {
             Scale::Names(names) => names.iter().enumerate().map(|(place, name)| (place as f64, name.clone())).collect(),
-            Scale::Linear => round_ticks(ends, most),
+            Scale::Linear => round_ticks(ends, most, 0.0),
+            Scale::Whole => round_ticks(ends, most, 1.0),
             Scale::Logarithmic => power_ticks(ends, most),
         }
     }
 }
 
-fn round_ticks((low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
-    let rough = (high - low) / most.max(1) as f64;
+fn round_ticks((low, high): (f64, f64), most: usize, least: f64) -> Vec<(f64, String)> {
+    let rough = ((high - low) / most.max(1) as f64).max(least);
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * power).find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
@@ -116,7 +124,7 @@ fn round_ticks((low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
 fn power_ticks((low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
     let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
     if last <= first {
-        return round_ticks((low, high), most.min(4));
+        return round_ticks((low, high), most.min(4), 0.0);
     }
     let every = (last - first + 1).unsigned_abs().div_ceil(most.max(1) as u32).max(1);
     (first..=last).step_by(every as usize).map(|power| (10f64.powi(power), short(10f64.powi(power)))).collect()
@@ -163,6 +171,11 @@ pub fn short(value: f64) -> String {
     text.replace(".0e", "e")
 }
 
+/// A number of things, with its noun in the plural where there is not just one.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 /// A whole number with its thousands apart.
 pub fn grouped(count: usize) -> String {
     let digits = count.to_string();
@@ -201,6 +214,8 @@ mod tests {
         assert_eq!(labels((0.88, 0.93), 5), ["0.88", "0.89", "0.90", "0.91", "0.92", "0.93"]);
         assert_eq!(labels((0.0, 60_000.0), 6), ["0", "10k", "20k", "30k", "40k", "50k", "60k"]);
         assert_eq!(labels((-2.0, 3.0), 5), ["-2", "-1", "0", "1", "2", "3"]);
+        let whole: Vec<String> = Axis::whole("x").tick_labels((0.9, 3.1), 6).into_iter().map(|tick| tick.1).collect();
+        assert_eq!(whole, ["1", "2", "3"]);
         let powers: Vec<String> =
             Axis::logarithmic("x").tick_labels((0.5, 2e4), 6).into_iter().map(|tick| tick.1).collect();
         assert_eq!(powers, ["1", "10", "100", "1000", "10k"]);
@@ -218,6 +233,7 @@ mod tests {
         let told: Vec<String> = [0.0, 0.93214, 12.0, 1234567.0, 0.000_012_3, 59835.0].map(short).to_vec();
         assert_eq!(told, ["0", "0.932", "12", "1.23M", "1.2e-5", "59.8k"]);
         assert_eq!(grouped(1_234_567), "1 234 567");
+        assert_eq!((counted(1, "event"), counted(2_000, "event")), ("1 event".into(), "2 000 events".into()));
         assert_eq!([0.0005, 0.25, 3.0, 600.0].map(seconds).to_vec(), ["500 µs", "250 ms", "3 s", "10 min"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Pictures of the data alone: when events come, how often pairs repeat, how unequal nodes are.
 
 use super::chart::{Ink, Mark, Plot};
-use super::scale::{Axis, grouped, short};
+use super::scale::{Axis, counted, grouped, short};
 use crate::event::{Clock, Events, Time};
 use crate::protocol::Split;
 use rustc_hash::FxHashSet;
@@ -89,17 +89,12 @@ pub fn charts(events: &Events, clock: &Clock, split: &Split) -> Vec<String> {
         time_axis(clock, from, to.max(from + 1.0)),
         Axis::between(&format!("events in 1/{BINS} of the span"), 0.0, highest),
     )
-    .columns(
-        "events",
-        Ink::Kind(0),
-        width / 2.0,
-        marks(&|bin| bin.events as f64, &|bin| format!("{} events", grouped(bin.events))),
-    )
+    .columns("events", Ink::Kind(0), width / 2.0, marks(&|bin| bin.events as f64, &|bin| counted(bin.events, "event")))
     .rule(Some("end of training, end of validation"), (split.train_until, 0.0), (split.train_until, highest))
     .rule(None, (split.validation_until, 0.0), (split.validation_until, highest));
     let share = |part: usize, bin: &Bin| part as f64 / bin.events as f64;
     let say = |name: &str, part: usize, bin: &Bin| {
-        format!("{name}: {:.1} % of {} events", 100.0 * share(part, bin), grouped(bin.events))
+        format!("{name}: {:.1} % of {}", 100.0 * share(part, bin), counted(bin.events, "event"))
     };
     let repeats = Plot::new(
         "Repeats, replies and new pairs",

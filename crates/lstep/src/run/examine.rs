@@ -19,7 +19,7 @@ pub struct Examinee {
     pub name: String,
     /// Its numbers, one for each sheet.
     pub results: Vec<ResultRow>,
-    /// Its scores, in the same order.
+    /// Its scores, in the same order; of a counting model only those of the first sheet.
     pub records: Vec<Record>,
 }
 
@@ -70,15 +70,14 @@ impl Trained {
                 let name = config.to_string();
                 let mut session = config.open(&self.ground.facts)?;
                 train_observing(session.as_mut(), log, self.split(), self.config().protocol.step())?;
-                let mut records = Record::of_exam(exam);
+                // Figures show a counting model on the first sheet only.
+                let mut records = if counting.len() <= place { Record::of_exam(exam) } else { Vec::new() };
+                records.truncate(1);
                 let told = |done, of| watch(&name, done, of);
                 let outcomes = evaluate_recording(session.as_mut(), log, exam, &told, &mut records)?;
                 let results = self.rows(config, exam, outcomes);
                 match counting.get_mut(place) {
-                    Some(examinee) => {
-                        examinee.results.extend(results);
-                        examinee.records.extend(records);
-                    }
+                    Some(examinee) => examinee.results.extend(results),
                     None => counting.push(Examinee { name: name.clone(), results, records }),
                 }
             }
