@@ -2,7 +2,7 @@
 
 use crate::args::Reading;
 use crate::evaluate::{Kind, Which};
-use crate::grid;
+use crate::grid::{self, Seeds};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lstep::run::{Asked, Grid, ModelSpec, Part, PresetChoice};
@@ -41,7 +41,7 @@ pub struct Compare {
     models: Vec<String>,
 
     /// Seeds of learned models: 0..4 is 0 to 4; or separated by commas
-    #[arg(long, value_name = "SEEDS", default_value = "0..4", value_parser = parse_seeds)]
+    #[arg(long, value_name = "SEEDS", default_value = "0..4", value_parser = grid::seeds)]
     seeds: Seeds,
 
     /// Kinds of negatives, separated by commas; tgb has its own [default: all three]
@@ -73,14 +73,6 @@ pub struct Compare {
 
     #[command(flatten)]
     reading: Reading,
-}
-
-/// Seeds as one value, so that `0..4` is not taken apart.
-#[derive(Clone)]
-struct Seeds(Vec<u64>);
-
-fn parse_seeds(text: &str) -> Result<Seeds, String> {
-    grid::seeds(text).map(Seeds)
 }
 
 impl Compare {

@@ -20,23 +20,31 @@ use std::time::{Duration, Instant};
 pub struct Running {
     /// Cells at once, each on its share of the threads; `auto` is as many as threads, while memory lasts
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = jobs)]
-    pub jobs: Option<usize>,
+    pub jobs: AtOnce,
 
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-fn jobs(text: &str) -> Result<Option<usize>, String> {
+/// How many cells run at once; nothing where the machine decides.
+#[derive(Clone, Copy)]
+pub struct AtOnce(pub Option<usize>);
+
+fn jobs(text: &str) -> Result<AtOnce, String> {
     match text.parse() {
-        _ if text == "auto" => Ok(None),
-        Ok(count) if count > 0 => Ok(Some(count)),
+        _ if text == "auto" => Ok(AtOnce(None)),
+        Ok(count) if count > 0 => Ok(AtOnce(Some(count))),
         _ => Err("give a number of cells, at least 1, or auto".into()),
     }
 }
 
+/// Seeds of learned models.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seeds(pub Vec<u64>);
+
 /// Seeds as `0..4`, which is 0 to 4, or separated by commas.
-pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
+pub fn seeds(text: &str) -> Result<Seeds, String> {
     let wrong = || "give seeds as 0..4 (0 to 4) or 0,1,2".to_string();
     let number = |text: &str| text.trim().parse::<u32>().map(u64::from).map_err(|_| wrong());
     let mut seeds = Vec::new();
@@ -47,7 +55,7 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
             None => seeds.push(number(part)?),
         }
     }
-    Ok(seeds)
+    Ok(Seeds(seeds))
 }
 
 /// A file of events with where it is for good, so that a grid is gone on with from anywhere. A folder stands for the stream in it.
@@ -83,7 +91,7 @@ pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridD
 /// Runs what is left of a grid in a folder and gathers everything. Nothing if it was stopped: then how to go on was said.
 ///
 /// The grid's own files are in `out`, its cells below `runs`.
-pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: Option<usize>, go_on: &str) -> Result<Option<Comparison>> {
+pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -> Result<Option<Comparison>> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let cells = grid.cells(runs)?;
     let (mut finished, mut pending) = (Vec::new(), Vec::new());
@@ -96,7 +104,7 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: Option<usize>, go_on: 
     grid.keep(&out.join("grid.toml"))?;
     let of = finished.len() + pending.len();
     let threads = rayon::current_num_threads();
-    let jobs = at_once.map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
+    let jobs = at_once.0.map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
     if !pending.is_empty() {
         let at_once = jobs.at_once.min(pending.len());
         let before = if finished.is_empty() { String::new() } else { format!(", {} finished before", finished.len()) };
@@ -319,8 +327,8 @@ mod tests {
 
     #[test]
     fn seeds_are_ranges_with_both_ends_or_lists() {
-        assert_eq!(seeds("0..4"), Ok(vec![0, 1, 2, 3, 4]));
-        assert_eq!(seeds("3, 1,7..8"), Ok(vec![3, 1, 7, 8]));
+        assert_eq!(seeds("0..4"), Ok(Seeds(vec![0, 1, 2, 3, 4])));
+        assert_eq!(seeds("3, 1,7..8"), Ok(Seeds(vec![3, 1, 7, 8])));
         for text in ["", "4..0", "a", "0..", "-1"] {
             assert!(seeds(text).is_err(), "{text}");
         }

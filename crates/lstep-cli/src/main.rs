@@ -1,4 +1,4 @@
-//! The `lstep` command: inspect, generate and evaluate streams of timed interactions.
+//! The `lstep` command: inspect, train, evaluate and compare on streams of timed interactions.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 failed. Results go to standard output, everything else to standard error.
 

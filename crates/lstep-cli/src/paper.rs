@@ -52,8 +52,8 @@ pub struct Paper {
     datasets: Vec<String>,
 
     /// Seeds: 0..4 is 0 to 4; or separated by commas [default: the paper's 0..4; with --quick 0]
-    #[arg(long, value_name = "SEEDS")]
-    seeds: Option<String>,
+    #[arg(long, value_name = "SEEDS", value_parser = grid::seeds)]
+    seeds: Option<grid::Seeds>,
 
     /// A single setting for all cells, for example train.epochs=20
     #[arg(long, value_name = "KEY=VALUE")]
@@ -79,9 +79,13 @@ impl Paper {
             bail!("none of the datasets of {} is there; fetch one, or name their folder with --data", recipe.name);
         }
         let grid = self.grid(recipe, found, &root, &out)?;
-        let jobs = if recipe.timed { Some(1) } else { self.running.jobs };
+        // Times count only where no other cell ran beside: such a recipe shares its cells with none.
+        let (jobs, runs) = match recipe.timed {
+            true => (grid::AtOnce(Some(1)), grid::runs(&out)),
+            false => (self.running.jobs, grid::runs(&root)),
+        };
         let go_on = "the same command again";
-        let Some(mut comparison) = grid::run(&grid, &out, &grid::runs(&root), jobs, go_on)? else { return Ok(()) };
+        let Some(mut comparison) = grid::run(&grid, &out, &runs, jobs, go_on)? else { return Ok(()) };
         comparison.published = recipe.published();
         comparison.notes = self.notes(recipe, missing);
         grid::tell(&comparison, &out, self.running.json)
@@ -151,10 +155,10 @@ impl Paper {
         }
         let mut set = if self.quick { vec![format!("train.epochs={QUICK_EPOCHS}")] } else { Vec::new() };
         set.extend(self.set.iter().cloned());
-        let seeds = self.seeds.as_deref().unwrap_or(if self.quick { "0" } else { "0..4" });
+        let last = if self.quick { 0 } else { 4 };
         Ok(Grid {
             title: format!("{}: {} ({})", recipe.name, recipe.about, recipe.tables.join(", ")),
-            seeds: grid::seeds(seeds).map_err(anyhow::Error::msg)?,
+            seeds: self.seeds.as_ref().map_or_else(|| (0..=last).collect(), |seeds| seeds.0.clone()),
             preset: PresetChoice::Auto,
             set,
             asked: recipe.asked(),

@@ -48,8 +48,8 @@ pub struct Sweep {
     random_seed: u64,
 
     /// Seeds every point is trained with: 0..2 is 0 to 2; or separated by commas
-    #[arg(long, value_name = "SEEDS", default_value = "0")]
-    seeds: String,
+    #[arg(long, value_name = "SEEDS", default_value = "0", value_parser = grid::seeds)]
+    seeds: grid::Seeds,
 
     /// Where settings come from: auto, none, or a preset's name
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -138,12 +138,13 @@ impl Sweep {
             bail!("{model} learns nothing: choose one of {}", ModelConfig::LEARNED.join(", "));
         }
         let axes: lstep::Result<Vec<Axis>> = self.set.iter().map(|axis| axis.parse()).collect();
-        let models = search_points(&model, &axes?, self.random.map(|count| (count, self.random_seed)))?;
+        let (fixed, searched): (Vec<Axis>, Vec<Axis>) = axes?.into_iter().partition(|axis| axis.fixed().is_some());
+        let models = search_points(&model, &searched, self.random.map(|count| (count, self.random_seed)))?;
         Ok(Grid {
             title: format!("Search of {model}, validation"),
-            seeds: grid::seeds(&self.seeds).map_err(anyhow::Error::msg)?,
+            seeds: self.seeds.0.clone(),
             preset: PresetChoice::from(self.preset.clone()),
-            set: Vec::new(),
+            set: fixed.iter().filter_map(Axis::fixed).collect(),
             asked: Asked {
                 parts: vec![Part::Validation],
                 settings: vec![Setting::Transductive],
@@ -175,7 +176,7 @@ impl Sweep {
             dataset: grid.datasets[0].survey.name.clone(),
             metric,
             chosen: label.to_string(),
-            settings: last.models.iter().flat_map(|model| model.settings.clone()).collect(),
+            settings: last.models.iter().flat_map(|model| &model.settings).chain(&grid.set).cloned().collect(),
             points,
             test,
             version: env!("CARGO_PKG_VERSION"),
@@ -204,9 +205,12 @@ fn show(found: &Found, out: &Path) -> Result<()> {
     say(format!("{}: {} on validation, best first", found.dataset, found.metric.title()))?;
     say(table.show().trim_end())?;
     say(format!("\nChosen: {}. On the test part:", found.chosen))?;
-    let mut kinds: Vec<Strategy> = found.test.iter().map(|row| row.negatives).collect();
-    kinds.dedup();
-    kinds.truncate(found.test.len() / found.points.first().map_or(1, |point| point.validation.count));
+    let mut kinds: Vec<Strategy> = Vec::new();
+    for row in &found.test {
+        if !kinds.contains(&row.negatives) {
+            kinds.push(row.negatives);
+        }
+    }
     let mut table = Table::new(["negatives", "ap", "auc", "mrr"]);
     for kind in kinds {
         let rows = || found.test.iter().filter(move |row| row.negatives == kind);

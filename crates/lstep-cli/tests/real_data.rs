@@ -75,3 +75,17 @@ fn edgebank_under_dyglib_gives_the_known_values() {
         }
     }
 }
+
+#[test]
+fn a_grid_takes_protocol_and_published_memory_by_the_datasets_name() {
+    let Some(folder) = data("a_grid_takes_protocol_and_published_memory_by_the_datasets_name") else { return };
+    let out = tempfile::tempdir().expect("a folder");
+    let (uci, out) = (folder.join("uci").display().to_string(), out.path().display().to_string());
+    let comparison = json(&["compare", &uci, "--models", "edgebank", "--out", &out]);
+    let cell = &comparison["cells"][0];
+    assert_eq!((&cell["dataset"], &cell["protocol"]["name"]), (&Value::from("uci"), &Value::from("dyglib")));
+    for (row, ap) in cell["results"].as_array().expect("a list").iter().zip([0.7620146, 0.6503285, 0.5741173]) {
+        let found = row["ap"].as_f64().expect("a number");
+        assert!((found - ap).abs() < 5e-7, "{}: {found} is not {ap}", row["negatives"]);
+    }
+}

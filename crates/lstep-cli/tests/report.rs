@@ -1,30 +1,21 @@
 //! Journeys to a report: what `train`, `report`, `bound` and `compare` leave for a browser. None of them needs a browser.
 
+mod small;
+
 use serde_json::Value;
+use small::{SMALL, command, generate, text};
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
-
-/// Settings that make a model small enough for a test.
-const SMALL: [&str; 8] = [
-    "model.position_width=8",
-    "model.time_width=8",
-    "model.node_width=8",
-    "model.edge_width=4",
-    "model.snapshots=6",
-    "model.recent=4",
-    "protocol.step.events=50",
-    "train.epochs=2",
-];
+use std::process::Output;
 
 fn lstep(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lstep")).args(arguments).output().expect("the binary runs")
+    command(arguments).output().expect("the binary runs")
 }
 
 fn done(arguments: &[&str]) -> String {
     let output = lstep(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
 }
 
 /// A folder with a stream in it whose name would be markup.
@@ -37,21 +28,7 @@ const NAME: &str = "<script>alert(1)<b>.csv";
 impl Place {
     fn new() -> Place {
         let place = Place { folder: tempfile::tempdir().expect("a folder") };
-        let path = place.at(NAME);
-        done(&[
-            "generate",
-            &path,
-            "--events",
-            "2000",
-            "--nodes",
-            "120",
-            "--communities",
-            "4",
-            "--features",
-            "2",
-            "--seed",
-            "4",
-        ]);
+        generate(&place.at(NAME), "4");
         place
     }
 
@@ -99,7 +76,8 @@ fn looks_well(page: &str) {
 #[test]
 fn a_run_ends_with_a_page_that_can_be_made_anew_and_a_bound_that_can_be_measured() {
     let place = Place::new();
-    place.train("lstep", "run", &SMALL);
+    let settings: Vec<&str> = SMALL.into_iter().chain(["train.epochs=2"]).collect();
+    place.train("lstep", "run", &settings);
     let page = place.words("run/report.html");
     looks_well(&page);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;b&gt;"), "the dataset is named");
@@ -157,7 +135,7 @@ fn a_model_without_positions_has_a_page_without_them_and_no_bound() {
     assert!(!page.contains("Where positions moved"));
     let output = lstep(&["bound", &place.at("run")]);
     assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8_lossy(&output.stderr).to_string();
+    let message = text(&output.stderr);
     assert!(message.contains("graphmixer") && message.contains("L-STEP"), "{message}");
 }
 
@@ -167,7 +145,7 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
     let (events, out) = (place.at(NAME), place.at("grid"));
     let mut arguments =
         vec!["compare", &events, "--models", "lstep,edgebank,heuristics", "--seeds", "0,1", "--out", &out];
-    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    SMALL.iter().chain(&["train.epochs=2"]).for_each(|setting| arguments.extend(["--set", setting]));
     done(&arguments);
     let page = place.words("grid/report.html");
     looks_well(&page);
@@ -186,5 +164,5 @@ fn a_folder_without_a_run_is_refused() {
     let place = Place::new();
     let output = lstep(&["report", &place.folder.path().display().to_string()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("config.toml"));
+    assert!(text(&output.stderr).contains("config.toml"));
 }

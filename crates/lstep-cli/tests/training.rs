@@ -1,35 +1,17 @@
 //! Journeys through training, as the real binary makes them: a run, its folder, stops and kills, refusals, and its use afterwards.
 
+mod small;
+
 use serde_json::Value;
+use small::{SMALL, command, generate, text};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Settings that make a model small enough for a test.
-const SMALL: [&str; 7] = [
-    "model.position_width=8",
-    "model.time_width=8",
-    "model.node_width=8",
-    "model.edge_width=4",
-    "model.snapshots=6",
-    "model.recent=4",
-    "protocol.step.events=50",
-];
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lstep"));
-    command.args(arguments);
-    command
-}
-
 fn lstep(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
 fn done(arguments: &[&str]) -> Output {
@@ -67,21 +49,7 @@ impl Place {
     }
 
     fn generate(&self, name: &str, seed: &str) {
-        let path = self.at(name);
-        done(&[
-            "generate",
-            &path,
-            "--events",
-            "3000",
-            "--nodes",
-            "200",
-            "--communities",
-            "4",
-            "--features",
-            "2",
-            "--seed",
-            seed,
-        ]);
+        generate(&self.at(name), seed);
     }
 
     fn at(&self, name: &str) -> String {

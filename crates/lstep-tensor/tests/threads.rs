@@ -2,7 +2,7 @@
 
 mod step;
 
-use lstep_tensor::{Level, limit_level};
+use lstep_tensor::{Level, awake_in, limit_level};
 
 fn bits((losses, weights): &(Vec<f32>, Vec<f32>)) -> Vec<u32> {
     losses.iter().chain(weights).map(|x| x.to_bits()).collect()
@@ -30,4 +30,15 @@ fn a_training_run_has_the_same_bits_on_every_instruction_set() {
         limit_level(Level::Avx512);
         assert!(bits(&limited) == bits(&best), "{limit:?} changes the result");
     }
+}
+
+#[test]
+fn work_in_a_pool_kept_awake_runs_there_and_a_panic_comes_out_of_it() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+    assert_eq!(awake_in(&pool, rayon::current_num_threads), 3);
+    let calm = pool.install(|| step::train(3));
+    assert!(bits(&awake_in(&pool, || step::train(3))) == bits(&calm), "threads that help change the result");
+    let panicked = std::panic::catch_unwind(|| awake_in(&pool, || panic!("the work failed")));
+    assert!(panicked.is_err());
+    assert_eq!(awake_in(&pool, || 1), 1, "the pool goes on");
 }

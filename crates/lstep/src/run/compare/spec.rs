@@ -1,11 +1,15 @@
 //! Models as a grid names them: `lstep`, `lstep:variant=no-position:recent=30`, `edgebank:memory=unlimited`, `local-recency+global-popularity`.
 
 use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::Strategy;
 use crate::run::job::Contender;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+
+/// Bytes of a folder's name that every file system takes, with room for what is written beside it.
+const LONGEST_NAME: usize = 120;
 
 /// A model of a grid: its name, and what is set differently from its preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,11 +44,18 @@ impl ModelSpec {
         ModelConfig::LEARNED.contains(&self.name.as_str())
     }
 
-    /// A name for its folder. Equal settings give equal folders, whatever the label.
+    /// A name for its folder. Equal settings give equal folders, whatever the label; a long name ends in a hash.
     pub fn folder(&self) -> String {
         let mut text = self.name.clone();
         self.settings.iter().for_each(|setting| text.extend([",", setting]));
-        file_name(&text)
+        let name = file_name(&text);
+        if name.len() <= LONGEST_NAME {
+            return name;
+        }
+        let mut hash = Fingerprint::default();
+        hash.take(&text);
+        let begin: String = name.chars().take(LONGEST_NAME / 4).collect();
+        format!("{begin}-{}", &hash.hex()[..16])
     }
 
     /// The model before presets and settings.
@@ -168,6 +179,18 @@ mod tests {
         let spec: ModelSpec = "lstep:recent=30:train.epochs=3".parse().expect("known");
         assert_eq!(spec.keys(), ["model.recent=30", "train.epochs=3"]);
         assert_eq!(spec.folder(), "lstep,recent=30,train.epochs=3");
+    }
+
+    #[test]
+    fn a_folder_has_a_name_that_file_systems_take_and_no_two_models_share() {
+        let many = |last: usize| -> ModelSpec {
+            let settings: String = (0..30).map(|key| format!(":model.setting{key}={}", key / 29 * last)).collect();
+            format!("lstep{settings}").parse().expect("settings are checked later")
+        };
+        assert!(many(1).folder().len() < 120);
+        assert_ne!(many(1).folder(), many(2).folder());
+        let strange: ModelSpec = "lstep:node_features=a/b".parse().expect("settings are checked later");
+        assert_eq!(strange.folder(), "lstep,node_features=a-b");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Points of a search over settings: all combinations of lists, or some drawn from lists and ranges, the same ones for the same seed.
 
 use super::ModelSpec;
-use super::spec::label;
 use crate::draw::Draw;
 use crate::error::{Error, Result};
 use std::str::FromStr;
@@ -65,9 +64,12 @@ impl Axis {
         }
     }
 
-    /// A setting with one value is not searched, and needs no place in labels.
-    fn is_fixed(&self) -> bool {
-        matches!(&self.values, Values::List(values) if values.len() == 1)
+    /// The setting as `key=value`, if it has one value and is not searched.
+    pub fn fixed(&self) -> Option<String> {
+        match &self.values {
+            Values::List(values) if values.len() == 1 => Some(format!("{}={}", self.key, values[0])),
+            _ => None,
+        }
     }
 }
 
@@ -91,15 +93,9 @@ pub fn search_points(model: &ModelSpec, axes: &[Axis], random: Option<(usize, u6
     let spec = |point: Vec<String>| {
         let set = |(axis, value): (&Axis, &String)| format!("{}={value}", axis.key);
         let settings: Vec<String> = axes.iter().zip(&point).map(set).collect();
-        let searched: Vec<String> = axes
-            .iter()
-            .zip(&settings)
-            .filter(|(axis, _)| !axis.is_fixed())
-            .map(|(_, setting)| setting.clone())
-            .collect();
-        let short: Vec<&str> = searched.iter().map(|setting| setting.trim_start_matches("model.")).collect();
-        let named = if short.is_empty() { label(&model.label, &settings) } else { short.join(", ") };
-        model.clone().with(settings).labelled(&named)
+        let short: Vec<&str> = settings.iter().map(|setting| setting.trim_start_matches("model.")).collect();
+        let label = if short.is_empty() { model.label.clone() } else { short.join(", ") };
+        model.clone().with(settings).labelled(&label)
     };
     Ok(points.into_iter().map(spec).collect())
 }
@@ -113,7 +109,7 @@ fn combinations(axes: &[Axis]) -> Result<Vec<Vec<String>>> {
         };
         points = (points.iter())
             .flat_map(|point: &Vec<String>| {
-                values.iter().map(move |value| [point.as_slice(), &[value.clone()]].concat())
+                values.iter().map(move |value| [point.as_slice(), std::slice::from_ref(value)].concat())
             })
             .collect();
     }
@@ -133,12 +129,15 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_every_combination_and_labels_name_what_is_searched() {
-        let axes = axes(&["model.recent=10,20", "train.epochs=3", "train.learning_rate=0.1,0.01,0.001"]);
+    fn a_grid_has_every_combination_and_labels_name_it() {
+        let axes = axes(&["model.recent=10,20", "train.learning_rate=0.1,0.01,0.001"]);
         let points = search_points(&lstep(), &axes, None).expect("lists");
         assert_eq!(points.len(), 6);
         assert_eq!(points[1].label, "recent=10, train.learning_rate=0.01");
-        assert_eq!(points[1].settings, ["model.recent=10", "train.epochs=3", "train.learning_rate=0.01"]);
+        assert_eq!(points[1].settings, ["model.recent=10", "train.learning_rate=0.01"]);
+        assert_eq!(axes[0].fixed(), None);
+        assert_eq!("train.epochs=3".parse::<Axis>().expect("one value").fixed().as_deref(), Some("train.epochs=3"));
+        assert_eq!(search_points(&lstep(), &[], None).expect("nothing to search"), [lstep()]);
     }
 
     #[test]

@@ -279,10 +279,16 @@ fn latex_cell(table: &ComparisonTable, cell: &Spread) -> String {
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
-        if "&%$#_{}".contains(c) {
-            escaped.push('\\');
+        match c {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            '\\' => escaped.push_str("\\textbackslash{}"),
+            '~' => escaped.push_str("\\textasciitilde{}"),
+            '^' => escaped.push_str("\\textasciicircum{}"),
+            _ => escaped.push(c),
         }
-        escaped.push(c);
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests;
