@@ -4,7 +4,7 @@ use super::chart::{Ink, Mark, Plot};
 use super::page::{Cell, Page, Table};
 use super::ranks::{Ranks, rank_chart};
 use super::scale::{Axis, grouped, seconds, short};
-use crate::run::{CellResult, Comparison, ComparisonTable, Mark as Standing, Metric};
+use crate::run::{CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow};
 
 /// Datasets that get a chart of their own at most.
 const DATASETS: usize = 6;
@@ -20,20 +20,25 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         comparison.seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     );
     let mut page = Page::new(&comparison.title, &subtitle);
-    warnings(&mut page, comparison);
     let tables = comparison.tables();
+    if let Some(main) = tables.iter().find(|table| counts(table)) {
+        headline(&mut page, comparison, main);
+    }
+    warnings(&mut page, comparison);
     page.section(
         "Average ranks",
         "Every model is ranked on every dataset by its mean over seeds; equal models share the mean of their places.",
     );
-    page.charts(tables.iter().filter(|table| counts(table)).map(ranks));
+    let drawn = |table: &ComparisonTable| rank_chart(&format!("Ranks: {}", table.title()), &ranks(table));
+    page.charts(tables.iter().filter(|table| counts(table)).map(drawn));
     page.section(
         "Tables",
         "Mean ± deviation over seeds (of the population). ① is the best, ② the second of a row. AP and ROC-AUC in percent, MRR as a \
-         share; higher is better. In brackets: published elsewhere, not measured here.",
+         share; higher is better. In brackets: published elsewhere, not measured here. In the last row a missing number is last, and equal \
+         ones share the better place, as in published tables.",
     );
     for table in &tables {
-        page.paragraph(&table.title());
+        page.heading(&table.title());
         page.table(&numbers(comparison, table));
     }
     page.section("Quality against time", "Training and test together, mean over seeds. Up and to the left is better.");
@@ -69,6 +74,32 @@ fn counts(table: &ComparisonTable) -> bool {
     table.metric != Metric::Auc
 }
 
+/// The models that come first, and whether learning was worth it.
+fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
+    let ranked = ranks(main);
+    let card =
+        |(name, rank): &(String, f64)| (format!("{rank:.2}"), format!("average rank of {name} ({})", main.title()));
+    page.cards(&ranked.models.iter().take(4).map(card).collect::<Vec<_>>());
+    let learned: Vec<bool> = main
+        .models
+        .iter()
+        .map(|model| comparison.cells.iter().any(|cell| cell.model == *model && cell.training.is_some()))
+        .collect();
+    let best = |row: &TableRow, wanted: bool| {
+        let cells = row.cells.iter().zip(&learned).filter(|(_, learned)| **learned == wanted);
+        cells.filter_map(|(cell, _)| Some(cell.as_ref()?.mean)).max_by(f64::total_cmp)
+    };
+    let both: Vec<(f64, f64)> =
+        main.rows.iter().filter_map(|row| Some((best(row, true)?, best(row, false)?))).collect();
+    let behind = both.iter().filter(|(learned, counted)| learned <= counted).count();
+    let told = format!("{behind} of {} datasets, a model that only counts is as good as every learned one", both.len());
+    match behind {
+        _ if both.is_empty() => {}
+        0 => page.fine("On every dataset a learned model is better than every model that only counts."),
+        _ => page.warning(&format!("On {told} ({}).", main.title())),
+    }
+}
+
 fn warnings(page: &mut Page, comparison: &Comparison) {
     if comparison.unfinished > 0 {
         page.warning(&format!("{} cells are not finished: the tables are of what there is.", comparison.unfinished));
@@ -86,13 +117,10 @@ fn warnings(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn ranks(table: &ComparisonTable) -> String {
-    let rows: Vec<Vec<Option<f64>>> = table
-        .rows
-        .iter()
-        .map(|row| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.mean)).collect())
-        .collect();
-    rank_chart(&format!("Ranks: {}", table.title()), &Ranks::of(&table.models, &rows))
+fn ranks(table: &ComparisonTable) -> Ranks {
+    let means = |row: &TableRow| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.mean)).collect();
+    let rows: Vec<Vec<Option<f64>>> = table.rows.iter().map(means).collect();
+    Ranks::of(&table.models, &rows)
 }
 
 fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
@@ -118,7 +146,7 @@ fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
         }
         shown.row(false, cells);
     }
-    let mut last = vec![Cell::words("average rank (a missing number is last)")];
+    let mut last = vec![Cell::words("average rank")];
     last.extend(table.average_ranks.iter().map(|rank| Cell::number(format!("{rank:.2}"))));
     shown.row(true, last);
     shown

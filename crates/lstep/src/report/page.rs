@@ -118,6 +118,11 @@ impl Page {
         }
     }
 
+    /// A heading within a section.
+    pub fn heading(&mut self, title: &str) {
+        let _ = writeln!(self.body, "<h3>{}</h3>", escape(title));
+    }
+
     /// A paragraph.
     pub fn paragraph(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p>{}</p>", escape(text));
@@ -181,6 +186,7 @@ mod tests {
         let mut page = Page::new(bad, bad);
         page.cards(&[(bad.into(), bad.into())]);
         page.section(bad, bad);
+        page.heading(bad);
         page.warning(bad);
         page.fine(bad);
         let mut table = Table::default().words(bad).numbers(bad);
@@ -190,7 +196,7 @@ mod tests {
         page.verbatim(bad);
         let text = page.finish();
         assert!(!text.contains("<img"), "{text}");
-        assert_eq!(text.matches("&lt;img").count(), 16);
+        assert_eq!(text.matches("&lt;img").count(), 17);
     }
 
     #[test]

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! with A the sum of |W_P^sum| and P the longest position of the window. lambda_i = 2 - 2 cos(2 pi i / L) are the eigenvalues of the
-//! ring's Laplacian; the paper's lemma prints 2 - cos, which is given as well. The theorem supposes a slowly changing graph. Beside it
-//! stands what holds without that, from the folded kernel g and the steps that stored positions really made:
+//! ring's Laplacian; the paper's lemma prints 2 - cos, which is given as well. The theorem supposes a slowly changing graph, and its
+//! proof a filter whose frequencies weigh alike (`docs/equations.md`), so it is measured here and not asserted. Beside it stands what
+//! holds without either, from the folded kernel g and the steps that stored positions really made:
 //!
 //! ```text
 //! |p~(t'') - p~(t)|  <=  sum over j of max over d |g[j, d]|  |p_(j+1) - p_j|
