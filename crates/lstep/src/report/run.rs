@@ -157,17 +157,16 @@ fn results(examined: &Examined) -> Table {
         table = table.numbers(&examinee.name);
     }
     for (sheet, row) in examined.model.results.iter().enumerate() {
-        let main = quality_of(row).0;
-        let metrics: [(&str, fn(&ResultRow) -> f64); 2] = [(main, |row| quality_of(row).1), ("AUC", |row| row.auc)];
-        for (metric, of) in metrics {
+        let mut add = |about: String, metric: &str, of: &dyn Fn(&ResultRow) -> f64| {
             let values: Vec<f64> = everybody.iter().map(|examinee| of(&examinee.results[sheet])).collect();
-            let mut cells =
-                vec![Cell::words(if metric == main { question(row) } else { String::new() }), Cell::words(metric)];
-            cells.extend(values.iter().map(|value| {
-                Cell::ranked(format!("{value:.4}"), values.iter().filter(|other| *other > value).count())
-            }));
-            table.row(metric == main, cells);
-        }
+            let place = |value: f64| values.iter().filter(|other| **other > value).count();
+            let main = !about.is_empty();
+            let mut cells = vec![Cell::words(about), Cell::words(metric)];
+            cells.extend(values.iter().map(|&value| Cell::ranked(format!("{value:.4}"), place(value))));
+            table.row(main, cells);
+        };
+        add(question(row), quality_of(row).0, &|row| quality_of(row).1);
+        add(String::new(), "AUC", &|row| row.auc);
     }
     table
 }
