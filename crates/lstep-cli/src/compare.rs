@@ -1,6 +1,7 @@
 //! `lstep compare`: datasets, models and seeds as one grid that survives interruption, with tables at its end.
 
 use crate::args::Reading;
+use crate::comparison;
 use crate::evaluate::{Kind, Which};
 use crate::grid::{self, Seeds};
 use anyhow::{Context, Result};
@@ -82,7 +83,7 @@ impl Compare {
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
         let go_on = format!("lstep compare --resume {}", out.display());
         match grid::run(&grid, out, &grid::runs(out), self.running.jobs, &go_on)? {
-            Some(comparison) => grid::tell(&comparison, out, self.running.json),
+            Some(comparison) => comparison::tell(&comparison, out, self.running.json),
             None => Ok(()),
         }
     }

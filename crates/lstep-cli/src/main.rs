@@ -6,6 +6,7 @@ mod args;
 mod audit;
 mod bound;
 mod compare;
+mod comparison;
 mod demo;
 mod evaluate;
 mod generate;

@@ -1,7 +1,7 @@
 //! `lstep paper`: the paper's experiments by name, the published figure beside the measured one.
 
 use crate::table::Table;
-use crate::{grid, say};
+use crate::{comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
@@ -63,6 +63,9 @@ pub struct Paper {
     running: grid::Running,
 }
 
+/// A dataset's name and its file.
+type Located = (&'static str, PathBuf);
+
 impl Paper {
     /// Runs a recipe, or lists them.
     pub fn run(&self) -> Result<()> {
@@ -88,7 +91,7 @@ impl Paper {
         let Some(mut comparison) = grid::run(&grid, &out, &runs, jobs, go_on)? else { return Ok(()) };
         comparison.published = recipe.published();
         comparison.notes = self.notes(recipe, missing);
-        grid::tell(&comparison, &out, self.running.json)
+        comparison::tell(&comparison, &out, self.running.json)
     }
 
     fn list(&self) -> Result<()> {
@@ -114,7 +117,7 @@ impl Paper {
     }
 
     /// The files of the recipe's datasets, and what to say about those that are not there.
-    fn find(&self, recipe: &Recipe) -> Result<(Vec<(&'static str, PathBuf)>, Vec<String>)> {
+    fn find(&self, recipe: &Recipe) -> Result<(Vec<Located>, Vec<String>)> {
         for name in &self.datasets {
             if !recipe.datasets.contains(&name.as_str()) {
                 bail!("{} has no dataset {name}: choose from {}", recipe.name, recipe.datasets.join(", "));
@@ -143,7 +146,7 @@ impl Paper {
         Ok((found, missing))
     }
 
-    fn grid(&self, recipe: &Recipe, found: Vec<(&'static str, PathBuf)>, root: &Path, out: &Path) -> Result<Grid> {
+    fn grid(&self, recipe: &Recipe, found: Vec<Located>, root: &Path, out: &Path) -> Result<Grid> {
         let before = Grid::read(&out.join("grid.toml"))?;
         let mut datasets = Vec::new();
         for (name, path) in found {

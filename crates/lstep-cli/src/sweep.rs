@@ -2,7 +2,7 @@
 
 use crate::args::Reading;
 use crate::table::Table;
-use crate::{compare, grid, say};
+use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
@@ -108,14 +108,14 @@ impl Sweep {
         lstep::run::write_comparison(out, &searched)?;
         let (metric, points) = ranked(&searched);
         let Some(best) = points.first() else {
-            return grid::tell(&searched, out, self.running.json);
+            return comparison::tell(&searched, out, self.running.json);
         };
         let found = self.chosen(&grid, out, metric, &best.label.clone(), points)?;
         write_text(out.join("sweep.json"), &serde_json::to_string_pretty(&found)?)?;
         if self.running.json {
-            say(serde_json::to_string_pretty(&found)?)?
+            say(serde_json::to_string_pretty(&found)?)?;
         } else {
-            show(&found, out)?
+            show(&found, out)?;
         }
         if searched.failed.is_empty() {
             return Ok(());

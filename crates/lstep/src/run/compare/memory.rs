@@ -50,7 +50,7 @@ mod tests {
         // README: peak memory of training, scope `touched` and `all`.
         let touched = estimate(&survey, &ModelConfig::Lstep(LstepConfig::default()));
         let all = estimate(&survey, &ModelConfig::Lstep(LstepConfig { scope: Scope::All, ..LstepConfig::default() }));
-        assert!((209 << 20..4 * 209 << 20).contains(&touched), "{touched}");
-        assert!((1_364 << 20..2 * 1_364 << 20).contains(&all), "{all}");
+        assert!((209 << 20..(4 * 209) << 20).contains(&touched), "{touched}");
+        assert!((1_364 << 20..(2 * 1_364) << 20).contains(&all), "{all}");
     }
 }
