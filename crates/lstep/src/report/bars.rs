@@ -1,6 +1,6 @@
 //! Bars from the left, one below the other, each with its name and its value written out: for times.
 
-use super::chart::{Ink, escape, figure, svg};
+use super::chart::{Ink, WIDTH, escape, figure, svg};
 use std::fmt::Write;
 
 /// One bar.
@@ -14,7 +14,6 @@ pub struct Bar {
     pub says: String,
 }
 
-const WIDTH: f64 = 420.0;
 /// A bar and the words above it.
 const ROW: f64 = 36.0;
 const TOP: f64 = 22.0;

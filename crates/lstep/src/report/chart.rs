@@ -8,7 +8,7 @@ use super::scale::{Axis, Scale};
 use std::fmt::Write;
 
 /// Width of the drawing; the page scales it down to a phone's width, where its letters are still readable.
-const WIDTH: f64 = 420.0;
+pub(super) const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 270.0;
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 14.0;

@@ -73,11 +73,8 @@ fn moved(
     if nodes.len() < 2 || width < 2 {
         return None;
     }
-    let mut active = vec![0u32; events.node_bound().max(nodes.last().map_or(0, |node| node.index() + 1))];
-    for event in events.iter() {
-        active[event.source.index()] += 1;
-        active[event.destination.index()] += u32::from(event.source != event.destination);
-    }
+    let mut active = events.participation();
+    active.resize(active.len().max(nodes.last().map_or(0, |node| node.index() + 1)), 0);
     let every = nodes.len().div_ceil(SAMPLE);
     let sample: Vec<f32> = vectors.chunks_exact(width).step_by(every).flatten().copied().collect();
     let axes = principal_axes(&sample, width, 2);

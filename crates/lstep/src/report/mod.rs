@@ -1,9 +1,10 @@
 //! What a run or a comparison looks like: one file of HTML, complete in itself, made to be looked at.
 //!
-//! Numbers come from `run` and are turned into figures by [`figures`]; [`chart`] draws them, [`page`] puts them together. Nothing here
-//! scores or trains. No text from data reaches a page unescaped, because only [`chart`] and [`page`] write markup, and both escape
+//! Numbers come from `run` and are turned into figures by [`figures`]; [`chart`] draws them, and a [`Page`] puts them together. Nothing
+//! here scores or trains. No text from data reaches a page unescaped, because only drawings and pages write markup, and both escape
 //! everything they are given. The alternative, a template engine and a charting script, is a megabyte in every file.
 
+mod answers;
 mod bars;
 mod bound;
 pub mod chart;

@@ -4,7 +4,7 @@
 //! Models are ranked on each dataset, ties share the mean of their places. Two models differ if their average ranks are further apart
 //! than Nemenyi's critical difference. Models that do not differ are bracketed together.
 
-use super::chart::{Ink, escape, figure, svg};
+use super::chart::{Ink, WIDTH, escape, figure, svg};
 use super::scale::short;
 use std::fmt::Write;
 
@@ -66,7 +66,6 @@ fn critical_difference(models: usize, datasets: usize) -> Option<f64> {
     Some(quantile * ((models * (models + 1)) as f64 / (6.0 * datasets as f64)).sqrt())
 }
 
-const WIDTH: f64 = 420.0;
 const LEFT: f64 = 168.0;
 const RIGHT: f64 = 372.0;
 const TOP: f64 = 62.0;

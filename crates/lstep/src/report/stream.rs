@@ -113,11 +113,7 @@ pub fn charts(events: &Events, clock: &Clock, split: &Split) -> Vec<String> {
 
 /// How many nodes take part in at least so many events.
 fn activity(events: &Events) -> String {
-    let mut counts = vec![0usize; events.node_bound()];
-    for event in events.iter() {
-        counts[event.source.index()] += 1;
-        counts[event.destination.index()] += usize::from(event.source != event.destination);
-    }
+    let mut counts: Vec<usize> = events.participation().into_iter().map(|count| count as usize).collect();
     counts.retain(|count| *count > 0);
     counts.sort_unstable();
     let nodes = counts.len();

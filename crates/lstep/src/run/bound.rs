@@ -6,7 +6,7 @@
 use super::fit::{RunFolder, Trained};
 use crate::error::{Error, Result};
 use crate::event::NodeId;
-use crate::model::{FilterBound, Learner, Lstep, LstepConfig, Model, ModelConfig, Variant};
+use crate::model::{FilterBound, Learner, Lstep, Model, ModelConfig, Variant};
 use serde::Serialize;
 
 /// The theorem on one run.
@@ -109,7 +109,7 @@ fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
             ));
         }
     };
-    let mut model = Lstep::new(LstepConfig { ..config }, 0)?;
+    let mut model = Lstep::new(config, 0)?;
     let checkpoint = trained.checkpoint();
     let names: Vec<String> = model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();
     for name in &names {
@@ -121,20 +121,9 @@ fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
 
 /// Some nodes with their number of events, the busiest first.
 fn sample(trained: &Trained, most: usize) -> Vec<(NodeId, usize)> {
-    let events = trained.stream().log.events();
-    let mut counts = vec![0usize; events.node_bound()];
-    for event in events.iter() {
-        counts[event.source.index()] += 1;
-        if event.source != event.destination {
-            counts[event.destination.index()] += 1;
-        }
-    }
-    let mut nodes: Vec<(NodeId, usize)> = counts
-        .into_iter()
-        .enumerate()
-        .filter(|(_, count)| *count > 0)
-        .map(|(node, count)| (NodeId(node as u32), count))
-        .collect();
+    let counts = trained.stream().log.events().participation();
+    let nodes = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+    let mut nodes: Vec<(NodeId, usize)> = nodes.map(|(node, count)| (NodeId(node as u32), count as usize)).collect();
     nodes.sort_by_key(|&(node, count)| (std::cmp::Reverse(count), node));
     let every = nodes.len().div_ceil(most.max(1)).max(1);
     nodes.into_iter().step_by(every).collect()
