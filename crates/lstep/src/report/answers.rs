@@ -4,7 +4,7 @@
 use super::chart::{Ink, Mark, Plot};
 use super::figures::{by_activity, by_time, calibration, classes, earlier_events, precision_recall, roc, spread};
 use super::scale::{Axis, grouped, short};
-use super::{exhibits, stream, word};
+use super::{stream, word};
 use crate::protocol::Setting;
 use crate::run::{Examined, Examinee, Record, ResultRow, Trained};
 
@@ -150,11 +150,12 @@ pub fn quality(trained: &Trained, examined: &Examined, shown: &[&Record]) -> Vec
     let earlier = earlier_events(events);
     let asked: Vec<u32> = first.answers().map(|answer| earlier[answer.event as usize]).collect();
     let starts = classes(&asked, ACTIVITIES);
-    let names = (0..starts.len()).map(|class| exhibits::range(&starts, class, &asked)).collect();
+    let names = starts.iter().map(ToString::to_string).collect();
     let mut by_source = Plot::new(
         &format!("{metric} by activity"),
-        "The test events by how many events their source had before. On the left are sources that nobody knows yet.",
-        Axis::named("earlier events of the source", names),
+        "The test events by how many events their source had before. A group ends where the next begins; 0 are sources that nobody \
+         knows yet.",
+        Axis::named("earlier events of the source, at least", names),
         Axis::new(metric),
     );
     for (name, ink, record) in &all {

@@ -10,6 +10,7 @@ use std::fmt::Write;
 /// Width of the drawing; the page scales it down to a phone's width, where its letters are still readable.
 pub(super) const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 270.0;
+/// Room for the labels of the second axis, at least.
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 26.0;
@@ -177,11 +178,11 @@ impl Plot {
 
     /// The chart as a figure of HTML.
     pub fn draw(&self) -> String {
-        let frame = Frame {
-            plot: self,
-            x: self.across.fit(self.layers.iter().flat_map(|layer| layer.values(false))),
-            y: self.up.fit(self.layers.iter().flat_map(|layer| layer.values(true))),
-        };
+        let frame = Frame::new(
+            self,
+            self.across.fit(self.layers.iter().flat_map(|layer| layer.values(false))),
+            self.up.fit(self.layers.iter().flat_map(|layer| layer.values(true))),
+        );
         let mut drawing = String::new();
         frame.axes(&mut drawing);
         for layer in &self.layers {
@@ -277,11 +278,18 @@ struct Frame<'p> {
     plot: &'p Plot,
     x: (f64, f64),
     y: (f64, f64),
+    /// Where the second axis stands: right of its longest label.
+    left: f64,
 }
 
-impl Frame<'_> {
+impl<'p> Frame<'p> {
+    fn new(plot: &'p Plot, x: (f64, f64), y: (f64, f64)) -> Frame<'p> {
+        let longest = plot.up.tick_labels(y, 5).iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0);
+        Frame { plot, x, y, left: LEFT.max(longest as f64 * LETTER + 10.0) }
+    }
+
     fn x(&self, value: f64) -> f64 {
-        LEFT + self.plot.across.place(self.x, value) * (WIDTH - LEFT - RIGHT)
+        self.left + self.plot.across.place(self.x, value) * (WIDTH - self.left - RIGHT)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -289,14 +297,14 @@ impl Frame<'_> {
     }
 
     fn axes(&self, out: &mut String) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        let (left, right, bottom) = (self.left, WIDTH - RIGHT, HEIGHT - BOTTOM);
         for (value, label) in self.plot.up.tick_labels(self.y, 5) {
             let y = self.y(value);
             let _ = write!(
                 out,
-                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" \
+                "<path class=\"grid\" d=\"M{left:.1} {y:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" \
                  text-anchor=\"end\">{}</text>",
-                LEFT - 6.0,
+                left - 6.0,
                 y + 4.0,
                 escape(&label)
             );
@@ -316,10 +324,10 @@ impl Frame<'_> {
         }
         let _ = write!(
             out,
-            "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/><text class=\"label up\" x=\"4\" y=\"13\">{}</text>\
+            "<path class=\"axis\" d=\"M{left:.1} {TOP}V{bottom}H{right}\"/><text class=\"label up\" x=\"4\" y=\"13\">{}</text>\
              <text class=\"label across\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             escape(&self.plot.up.label),
-            (LEFT + right) / 2.0,
+            (left + right) / 2.0,
             HEIGHT - 7.0,
             escape(&self.plot.across.label)
         );
@@ -327,7 +335,7 @@ impl Frame<'_> {
 
     /// As many ticks as have room for their labels.
     fn across_ticks(&self) -> Vec<(f64, String)> {
-        let room = WIDTH - LEFT - RIGHT;
+        let room = WIDTH - self.left - RIGHT;
         for most in (1..=7).rev() {
             let ticks = self.plot.across.tick_labels(self.x, most);
             let longest = ticks.iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0) as f64 * LETTER + 8.0;
@@ -448,9 +456,16 @@ mod tests {
     #[test]
     fn the_lowest_value_is_at_the_bottom_and_the_first_at_the_left() {
         let plot = plot();
-        let frame = Frame { plot: &plot, x: (0.0, 1.0), y: (0.0, 1.0) };
+        let frame = Frame::new(&plot, (0.0, 1.0), (0.0, 1.0));
         assert_eq!((frame.x(0.0), frame.x(1.0)), (LEFT, WIDTH - RIGHT));
         assert_eq!((frame.y(0.0), frame.y(1.0)), (HEIGHT - BOTTOM, TOP));
+    }
+
+    #[test]
+    fn long_labels_of_the_second_axis_push_it_to_the_right() {
+        let plot = Plot::new("t", "", Axis::new("x"), Axis::between("y", 0.38451, 0.38609));
+        let frame = Frame::new(&plot, (0.0, 1.0), (0.38451, 0.38609));
+        assert!(frame.left > LEFT, "room for 0.3850: {}", frame.left);
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub fn class_name(starts: &[u32], class: usize, values: &[u32]) -> String {
 }
 
 /// A class of counts in words: `3`, `4 to 9`.
-pub fn range(starts: &[u32], class: usize, values: &[u32]) -> String {
+fn range(starts: &[u32], class: usize, values: &[u32]) -> String {
     let members = values.iter().filter(|value| class_of(starts, **value) == class);
     let (low, high) = members.fold((u32::MAX, 0), |(low, high), &value| (low.min(value), high.max(value)));
     if low >= high { format!("{high}") } else { format!("{low}–{high}") }
