@@ -1,5 +1,6 @@
 //! A comparison for people: its tables with marks, published figures and notes, and the cells that failed.
 
+use crate::report::write_comparison_page;
 use crate::say;
 use crate::table::Table;
 use anyhow::{Result, bail};
@@ -9,11 +10,12 @@ use std::path::Path;
 /// Writes a comparison's files and prints it; an error if cells failed.
 pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
     write_comparison(out, comparison)?;
+    write_comparison_page(out, comparison)?;
     if json {
         say(serde_json::to_string_pretty(comparison)?)?;
     } else {
         show(comparison)?;
-        say(format!("Written to {}: comparison.json, .csv, .md, .tex", out.display()))?;
+        say(format!("Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at", out.display()))?;
     }
     let failed = comparison.failed.len();
     if failed == 0 {

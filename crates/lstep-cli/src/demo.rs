@@ -1,6 +1,6 @@
 //! `lstep` without a command: the main job on the embedded sample stream.
 
-use crate::train::{everything, train_showing};
+use crate::train::train_showing;
 use crate::{evaluate, inspect, say};
 use anyhow::Result;
 use lstep::run::{
@@ -20,7 +20,7 @@ pub fn run() -> Result<()> {
     let data = DataConfig { events: "the sample stream".into(), ..DataConfig::default() };
     let config = RunConfig::start(data, ModelConfig::learned("lstep")?, None)?
         .with(None, &[format!("train.epochs={EPOCHS}")])?;
-    let asked = everything(&config);
+    let asked = config.everything();
     let evaluation = Evaluation {
         protocol: config.protocol.clone(),
         asked: asked.clone(),

@@ -4,6 +4,7 @@
 
 mod args;
 mod audit;
+mod bound;
 mod compare;
 mod comparison;
 mod data;
@@ -14,6 +15,7 @@ mod grid;
 mod inspect;
 mod paper;
 mod progress;
+mod report;
 mod score;
 mod sweep;
 mod table;
@@ -47,6 +49,7 @@ Examples:
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
+  lstep report run                              run/report.html anew: curves, calibration, filter, positions
   lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
   lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
   lstep generate sample.csv --events 50000      a stream with planted habits";
@@ -67,6 +70,10 @@ enum Command {
     Score(score::Score),
     /// Check on your own data that a trained model keeps the laws
     Audit(audit::Audit),
+    /// Make report.html of a run or of a comparison, to be looked at in a browser
+    Report(report::Report),
+    /// Measure how far approximate positions move, beside the bound of the paper's theorem
+    Bound(bound::Bound),
     /// Train and evaluate models on datasets over seeds, with tables at the end
     Compare(Box<compare::Compare>),
     /// Search settings of a model, chosen on validation alone
@@ -107,6 +114,8 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Train(train)) => train.run()?,
         Some(Command::Score(score)) => score.run()?,
         Some(Command::Audit(audit)) => return audit.run(),
+        Some(Command::Report(report)) => report.run()?,
+        Some(Command::Bound(bound)) => bound.run()?,
         Some(Command::Compare(compare)) => compare.run()?,
         Some(Command::Sweep(sweep)) => sweep.run()?,
         Some(Command::Paper(paper)) => paper.run()?,

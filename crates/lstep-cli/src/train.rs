@@ -1,17 +1,17 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
 use crate::args::{Reading, read_showing};
+use crate::report::examine_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::run::{
-    Asked, EpochReport, Fit, ModelConfig, Moment, Part, RunConfig, RunFolder, Setting, Strategy, Stream, preset_names,
-    write_text,
-};
+use lstep::report::run_page;
+use lstep::run::{EpochReport, Fit, ModelConfig, Moment, RunConfig, RunFolder, Stream, preset_names, write_text};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Train a model on a stream, with everything needed to go on, evaluate and score.
 ///
@@ -80,14 +80,18 @@ impl Train {
         }
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
-        let report = trained.evaluate(&everything(trained.config()), &|_, _| ())?;
-        let text = serde_json::to_string_pretty(&report)?;
+        let examined = examine_showing(&trained)?;
+        let report = &examined.report;
+        let text = serde_json::to_string_pretty(report)?;
         write_text(folder.file("report.json"), &text)?;
+        write_text(folder.file("report.html"), &run_page(&folder, &trained, &examined)?)?;
         if self.json {
             return say(text);
         }
-        say(format!("Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json."))?;
-        evaluate::show(&report)
+        say(format!(
+            "Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json; {shown}/report.html is to be looked at."
+        ))?;
+        evaluate::show(report)
     }
 
     fn begin(&self, folder: &RunFolder) -> Result<Fit> {
@@ -115,8 +119,10 @@ impl Train {
         if let Some(features) = &mut config.data.node_features {
             *features = features.canonicalize().with_context(|| format!("cannot read {}", features.display()))?;
         }
+        let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
-        Ok(Fit::begin(config, stream, folder.clone())?)
+        let seconds = started.elapsed().as_secs_f64();
+        Ok(Fit::begin(config, stream, folder.clone())?.having_read_for(seconds))
     }
 }
 
@@ -161,21 +167,4 @@ fn epoch_line(report: &EpochReport) -> String {
         report.train_seconds,
         report.train_events_per_second
     )
-}
-
-/// All that a protocol can ask of the test part; under tgb, whose tables give both, of validation too.
-pub fn everything(config: &RunConfig) -> Asked {
-    let mut parts = vec![Part::Test];
-    let (settings, strategies) = match config.protocol.name() {
-        "tgb" => {
-            parts.insert(0, Part::Validation);
-            (vec![Setting::Transductive], vec![Strategy::Tgb])
-        }
-        "dyglib" => (
-            vec![Setting::Transductive, Setting::Inductive],
-            vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
-        ),
-        _ => (vec![Setting::Transductive], vec![Strategy::Random, Strategy::Historical, Strategy::Inductive]),
-    };
-    Asked { parts, settings, strategies }
 }

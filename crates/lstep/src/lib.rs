@@ -8,7 +8,7 @@
 //! 3. [`protocol`] decides which questions are asked and what counts as known;
 //! 4. [`model`] turns questions into scores;
 //! 5. [`metric`] turns scores into numbers;
-//! 6. [`run`] joins the rooms, and [`live`] lets a model answer while its log grows.
+//! 6. [`run`] joins the rooms, [`report`] shows what came of it, and [`live`] lets a model answer while its log grows.
 //!
 //! Released code in this field leaks labels: from the way a batch is prepared a scorer can find out which candidates are true.
 //! Here a model gets [`Queries`](protocol::Queries), which have no labels, and a [`Past`](graph::Past), which answers only for a
@@ -52,6 +52,7 @@ pub mod model;
 pub mod nn;
 pub mod protocol;
 pub mod read;
+pub mod report;
 pub mod run;
 
 pub use error::{Error, Result};

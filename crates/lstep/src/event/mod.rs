@@ -203,6 +203,16 @@ impl Events {
         &self.features
     }
 
+    /// In how many events each node takes part; one with itself counts once.
+    pub fn participation(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.node_bound()];
+        for (&source, &destination) in self.sources.iter().zip(&self.destinations) {
+            counts[source.index()] += 1;
+            counts[destination.index()] += u32::from(source != destination);
+        }
+        counts
+    }
+
     /// One more than the largest node number, zero if there are no events.
     pub fn node_bound(&self) -> usize {
         let largest = self.sources.iter().chain(&self.destinations).max();

@@ -3,7 +3,7 @@
 //! A [`Learner`] tells the loss of a lesson and its gradients; a [`Pupil`] is a learner joined with its state and its optimiser,
 //! whichever model it is, for the training loop. Labels exist only in lessons, and lessons only here.
 
-use super::{Facts, Joined, Model, Session};
+use super::{Exhibit, Facts, Joined, Model, Session};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
@@ -139,6 +139,10 @@ impl<M: Learner + 'static> Session for Taught<M> {
 
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()> {
         self.joined.observe(known, step)
+    }
+
+    fn describe(&self) -> Vec<Exhibit> {
+        self.joined.describe()
     }
 
     fn fork(&self) -> Box<dyn Session> {

@@ -9,6 +9,7 @@ mod config;
 mod dygformer;
 mod edgebank;
 mod encoder;
+mod exhibit;
 mod graphmixer;
 mod heuristic;
 pub mod laws;
@@ -25,10 +26,14 @@ pub use config::{ModelConfig, PUBLISHED_MEMORIES};
 pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
 pub use edgebank::{EdgeBank, Memory};
 pub use encoder::{Encoder, Learned};
+pub use exhibit::Exhibit;
 pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
 pub use learn::{Learner, Lesson, Negative, Optimiser, Pupil, teach};
-pub use lstep::{Aggregation, Lstep, LstepConfig, LstepState, PairConfig, Positions, Run, Scope, Start, Variant};
+pub use lstep::{
+    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run, Scope, Start,
+    Variant,
+};
 pub use meetings::Sampling;
 pub use popularity::PopTrack;
 pub use tgn::{Memories, Tgn, TgnConfig};
@@ -77,6 +82,11 @@ pub trait Model: Send + Sync {
 
     /// Lets true events change the state.
     fn observe(&self, known: Revealed<'_>, state: &mut Self::State, step: &[Event]) -> Result<()>;
+
+    /// What it has learned, to be looked at; nothing if there is nothing to see.
+    fn describe(&self, _: &Self::State) -> Vec<Exhibit> {
+        Vec::new()
+    }
 }
 
 /// A model with its state, whichever model it is.
@@ -87,6 +97,8 @@ pub trait Session: Send + Sync {
     fn score(&self, past: Past<'_>, ask: &Queries) -> Result<Scores>;
     /// Lets true events change the state.
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()>;
+    /// What it has learned, to be looked at; nothing if there is nothing to see.
+    fn describe(&self) -> Vec<Exhibit>;
     /// Another session that starts from this state and goes its own way.
     fn fork(&self) -> Box<dyn Session>;
 }
@@ -113,6 +125,10 @@ impl<M: Model + 'static> Session for Joined<M> {
 
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()> {
         self.model.observe(known, &mut self.state, step)
+    }
+
+    fn describe(&self) -> Vec<Exhibit> {
+        self.model.describe(&self.state)
     }
 
     fn fork(&self) -> Box<dyn Session> {

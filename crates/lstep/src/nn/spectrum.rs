@@ -47,6 +47,33 @@ pub fn laplacian_eigenvalues(nodes: usize, edges: &[(u32, u32)]) -> Vec<f64> {
     graph.laplacian(&graph.joined()).values
 }
 
+/// The directions in which points spread most: `[axes x width]`, row-major, each of length 1, the widest first.
+///
+/// Eigenvectors of the points' covariance, with the sign that makes a vector's largest component positive. Fewer where there are fewer
+/// dimensions. Takes O(points * width^2 + width^3) time.
+///
+/// # Panics
+///
+/// If `points` is no whole number of rows of `width`.
+pub fn principal_axes(points: &[f32], width: usize, axes: usize) -> Vec<f64> {
+    assert!(width > 0 && points.len().is_multiple_of(width), "rows of {width} numbers");
+    let count = (points.len() / width).max(1) as f64;
+    let mut mean = vec![0.0; width];
+    for point in points.chunks_exact(width) {
+        mean.iter_mut().zip(point).for_each(|(mean, &x)| *mean += f64::from(x) / count);
+    }
+    let mut covariance = vec![0.0; width * width];
+    for point in points.chunks_exact(width) {
+        let centred: Vec<f64> = point.iter().zip(&mean).map(|(&x, mean)| f64::from(x) - mean).collect();
+        for (row, &x) in covariance.chunks_exact_mut(width).zip(&centred) {
+            row.iter_mut().zip(&centred).for_each(|(entry, y)| *entry += x * y / count);
+        }
+    }
+    let vectors = eigen(covariance, width).vectors;
+    let widest = vectors.chunks_exact(width).rev().take(axes);
+    widest.flat_map(|vector| vector.iter().map(|x| x * sign(vector)).collect::<Vec<f64>>()).collect()
+}
+
 /// The probabilities that a random walk is back where it began: `[nodes x width]`, row-major.
 ///
 /// `p_i = [RW_ii, RW^2_ii, ..., RW^width_ii]` with `RW = A D^(-1)`. Takes O(nodes * edges * width) time and no matrix.

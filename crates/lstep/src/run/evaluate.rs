@@ -3,6 +3,7 @@
 //! In every step: ask, score, then reveal. Whoever scores has not observed the step, and sees of the graph what the exam's
 //! visibility allows. A session that can move with every moment does so, unless the exam holds the state still within steps.
 
+use super::record::Record;
 use crate::error::Result;
 use crate::event::{Event, Time};
 use crate::graph::EventLog;
@@ -70,6 +71,17 @@ pub fn train_observing(session: &mut dyn Session, log: &EventLog, split: &Split,
 
 /// Runs a session, which has observed training, through an exam.
 pub fn evaluate(session: &mut dyn Session, log: &EventLog, exam: &Exam, watch: &Watch<'_>) -> Result<Vec<Outcome>> {
+    evaluate_recording(session, log, exam, watch, &mut [])
+}
+
+/// The same, and keeps the scores for figures: `records` are those of the exam, or none.
+pub fn evaluate_recording(
+    session: &mut dyn Session,
+    log: &EventLog,
+    exam: &Exam,
+    watch: &Watch<'_>,
+    records: &mut [Record],
+) -> Result<Vec<Outcome>> {
     let by_moment = session.pace() == Pace::Moment
         && !exam.state_by_step
         && exam.visibility != Visibility::Step
@@ -82,6 +94,7 @@ pub fn evaluate(session: &mut dyn Session, log: &EventLog, exam: &Exam, watch: &
         tallies: exam.sheets.iter().map(Tally::new).collect(),
         observing: Duration::ZERO,
         scored: 0,
+        records,
     };
     for step in 0..exam.steps() {
         if by_moment {
@@ -105,6 +118,7 @@ struct Run<'a> {
     tallies: Vec<Tally<'a>>,
     observing: Duration,
     scored: u64,
+    records: &'a mut [Record],
 }
 
 impl Run<'_> {
@@ -162,7 +176,7 @@ impl Run<'_> {
         self.exam.sheets[sheet].ask(self.log.events(), places.clone(), &mut self.ask);
         let scores = session.score(self.log.past(horizon), &self.ask)?;
         let tally = &mut self.tallies[sheet];
-        tally.add(places, scores.values())?;
+        tally.add(places, scores.values(), self.records.get_mut(sheet))?;
         tally.scoring += started.elapsed();
         self.scored += self.ask.pairs() as u64;
         Ok(())
@@ -196,12 +210,15 @@ impl<'a> Tally<'a> {
     }
 
     /// Scores come as they were asked: the true destination, then its negatives.
-    fn add(&mut self, places: Range<usize>, mut scores: &[f64]) -> Result<()> {
+    fn add(&mut self, places: Range<usize>, mut scores: &[f64], mut record: Option<&mut Record>) -> Result<()> {
         self.scores.extend_from_slice(scores);
         for place in places {
             let count = self.sheet.negatives().row(place).1.len();
             let (row, later) = scores.split_at(1 + count);
             scores = later;
+            if let Some(record) = &mut record {
+                record.take(place, self.sheet.asked()[place], row);
+            }
             self.labels.push(true);
             self.labels.extend(std::iter::repeat_n(false, count));
             if self.ranked {

@@ -7,6 +7,7 @@
 //! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
 //! | `metrics.jsonl` | a line for each epoch |
 //! | `report.json` | the final evaluation |
+//! | `report.html` | the same and more, to be looked at |
 //!
 //! Every file is written under another name and renamed, so a run that is killed leaves whole files behind. `last` is written after
 //! the training pass of every epoch, after its validation, and when asked to stop; what came after it is done again in the same
@@ -22,8 +23,8 @@ use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
 use crate::fingerprint::Fingerprint;
-use crate::model::{Facts, Optimiser, Pupil, Session};
-use crate::protocol::{Asked, Exam, Part, Setting, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
+use crate::model::{Exhibit, Facts, ModelConfig, Optimiser, Pupil, Session};
+use crate::protocol::{Asked, Exam, Part, Setting, Sheet, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
 use std::fs;
@@ -78,28 +79,43 @@ pub enum Moment<'a> {
 }
 
 /// The parts of a run that do not change while it trains.
-struct Ground {
-    config: RunConfig,
-    stream: Stream,
-    split: Split,
-    facts: Facts,
+pub(super) struct Ground {
+    pub config: RunConfig,
+    pub stream: Stream,
+    pub split: Split,
+    pub facts: Facts,
+    pub spent: Spent,
+}
+
+/// Seconds of what comes before training.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    /// Reading the events, where this program did it.
+    pub reading: Option<f64>,
+    /// Splitting the stream.
+    pub splitting: f64,
 }
 
 impl Ground {
     fn new(config: RunConfig, stream: Stream) -> Result<Ground> {
         config.train.check()?;
         let subject = Subject { events: stream.log.events(), names: &stream.names };
+        let started = Instant::now();
         let split = config.protocol.split(subject)?;
+        let spent = Spent { reading: None, splitting: started.elapsed().as_secs_f64() };
         let facts = facts(&stream.log, &split);
-        Ok(Ground { config, stream, split, facts })
+        Ok(Ground { config, stream, split, facts, spent })
     }
 
     fn read(config: RunConfig) -> Result<Ground> {
+        let started = Instant::now();
         let stream = Stream::from(read(&config.data.events, &config.data.options())?);
-        Ground::new(config, stream)
+        let reading = Some(started.elapsed().as_secs_f64());
+        let ground = Ground::new(config, stream)?;
+        Ok(Ground { spent: Spent { reading, ..ground.spent }, ..ground })
     }
 
-    fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> Subject<'_> {
         Subject { events: self.stream.log.events(), names: &self.stream.names }
     }
 
@@ -163,6 +179,13 @@ impl Fit {
         // The settings come last: a folder that has them has everything.
         write_text(fit.folder.file("config.toml"), &fit.ground.config.to_toml())?;
         Ok(fit)
+    }
+
+    /// Says how long the stream took to read, for the report.
+    #[must_use]
+    pub fn having_read_for(mut self, seconds: f64) -> Fit {
+        self.ground.spent.reading = Some(seconds);
+        self
     }
 
     /// Goes on with the run in a folder.
@@ -333,7 +356,7 @@ fn same_stream(path: &Path, checkpoint: &Checkpoint, fingerprint: &str) -> Resul
 
 /// A trained run, opened to be asked.
 pub struct Trained {
-    ground: Ground,
+    pub(super) ground: Ground,
     best: PathBuf,
     /// The pupil after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Pupil>>>,
@@ -355,7 +378,7 @@ impl Trained {
     }
 
     /// The pupil as training left it, to be used up.
-    fn pupil(&self) -> Result<Box<dyn Pupil>> {
+    pub(super) fn pupil(&self) -> Result<Box<dyn Pupil>> {
         if let Some(pupil) = self.fresh.lock().expect("nobody fails while holding it").take() {
             return Ok(pupil);
         }
@@ -374,18 +397,45 @@ impl Trained {
         &self.ground.stream
     }
 
+    /// The split of the stream.
+    pub fn split(&self) -> &Split {
+        &self.ground.split
+    }
+
+    /// What came before training, in seconds.
+    pub fn spent(&self) -> Spent {
+        self.ground.spent
+    }
+
     /// Evaluates it: the state goes on from the end of training.
     pub fn evaluate(&self, asked: &Asked, watch: &dyn Fn(u64, u64)) -> Result<EvaluationReport> {
-        let Ground { config, stream, split, .. } = &self.ground;
+        let stream = &self.ground.stream;
         let mut results = Vec::new();
-        for exam in config.protocol.exams(self.ground.subject(), split, asked)? {
+        for exam in self.exams(asked)? {
             let outcomes = evaluate(self.pupil()?.as_mut(), &stream.log, &exam, watch)?;
-            for (outcome, sheet) in outcomes.into_iter().zip(&exam.sheets) {
-                let hash = negatives_sha256(sheet, stream.log.events(), &stream.names);
-                results.push(ResultRow::new(config.model.clone(), outcome, hash, sheet.negatives().filled));
-            }
+            results.extend(self.rows(&self.ground.config.model, &exam, outcomes));
         }
-        Ok(EvaluationReport {
+        Ok(self.report(results))
+    }
+
+    /// The exams that ask everything asked.
+    pub(super) fn exams(&self, asked: &Asked) -> Result<Vec<Exam>> {
+        self.ground.config.protocol.exams(self.ground.subject(), &self.ground.split, asked)
+    }
+
+    /// An exam's outcomes beside what they depend on.
+    pub(super) fn rows(&self, model: &ModelConfig, exam: &Exam, outcomes: Vec<Outcome>) -> Vec<ResultRow> {
+        let stream = &self.ground.stream;
+        let row = |(outcome, sheet): (Outcome, &Sheet)| {
+            let hash = negatives_sha256(sheet, stream.log.events(), &stream.names);
+            ResultRow::new(model.clone(), outcome, hash, sheet.negatives().filled)
+        };
+        outcomes.into_iter().zip(&exam.sheets).map(row).collect()
+    }
+
+    pub(super) fn report(&self, results: Vec<ResultRow>) -> EvaluationReport {
+        let Ground { config, stream, .. } = &self.ground;
+        EvaluationReport {
             dataset: stream.name.clone(),
             nodes: stream.names.len(),
             events: stream.log.len(),
@@ -395,7 +445,7 @@ impl Trained {
             results,
             threads: rayon::current_num_threads(),
             version: env!("CARGO_PKG_VERSION").to_string(),
-        })
+        }
     }
 
     /// The stream it was trained on, when the run itself is no longer needed.
@@ -412,15 +462,36 @@ impl Trained {
 
     /// The session after the whole stream has been observed, as validation and test would have been.
     pub fn at_the_end(&self) -> Result<Box<dyn Session>> {
-        let Ground { config, stream, split, .. } = &self.ground;
         let mut session = self.pupil()?;
+        let log = &self.ground.stream.log;
+        self.steps_after_training(|end, events| session.observe(log.revealed(end), events))?;
+        Ok(session)
+    }
+
+    /// Goes through the steps of validation and test: `step` gets the number after the step's last event, and its events.
+    pub(super) fn steps_after_training(&self, mut step: impl FnMut(u32, &[Event]) -> Result<()>) -> Result<()> {
+        let Ground { config, stream, split, .. } = &self.ground;
         for part in [Part::Validation, Part::Test] {
-            for step in cut(stream.log.events(), split.range(part), config.protocol.step(), self.ground.visibility()) {
-                let end = step.end;
-                let events: Vec<Event> = step.map(|number| stream.log.events().at(number as usize)).collect();
-                session.observe(stream.log.revealed(end), &events)?;
+            for span in cut(stream.log.events(), split.range(part), config.protocol.step(), self.ground.visibility()) {
+                let end = span.end;
+                let events: Vec<Event> = span.map(|number| stream.log.events().at(number as usize)).collect();
+                step(end, &events)?;
             }
         }
-        Ok(session)
+        Ok(())
+    }
+
+    /// What the model shows of itself after training.
+    pub fn after_training(&self) -> Result<Vec<Exhibit>> {
+        let pupil = self.pupil()?;
+        let exhibits = pupil.describe();
+        // Nothing was used up: the next to ask need not read it again.
+        *self.fresh.lock().expect("nobody fails while holding it") = Some(pupil);
+        Ok(exhibits)
+    }
+
+    /// Weights, moments and the state after training.
+    pub(super) fn checkpoint(&self) -> Result<Checkpoint<'static>> {
+        Checkpoint::read(&self.best)
     }
 }

@@ -3,39 +3,45 @@
 //! The command and other front ends know this room and `live`, nothing deeper.
 
 mod answer;
+mod bound;
 mod compare;
 mod config;
 mod convert;
 mod data;
 mod evaluate;
+mod examine;
 mod fit;
 mod inspect;
 mod job;
 mod paper;
 mod preset;
+mod record;
 mod released_leak;
 mod report;
 mod tgb_files;
 mod train;
 
 pub use answer::{Answerer, Audited, Scored, audit};
+pub use bound::{BoundReport, NodeBound, bound};
 pub use compare::{
     Axis, Cell, CellResult, CellState, ComparedDataset, Comparison, ComparisonTable, FailedCell, Grid, GridData,
     GridMoment, GridWatch, Jobs, Mark, Metric, ModelSpec, PresetChoice, Published, Ran, Spread, Survey, TableRow,
     Training, TrainingRow, average_ranks, csv as comparison_csv, latex as comparison_latex,
-    markdown as comparison_markdown, places, run_cells, search_points, write_comparison,
+    markdown as comparison_markdown, places, read_comparison, run_cells, search_points, write_comparison,
 };
 pub use config::{DataConfig, RunConfig};
 pub use convert::{ConvertReport, convert};
 pub use data::{Catalogue, Checksum, Entry, where_to_get};
-pub use evaluate::{Outcome, Watch, evaluate, facts, train_observing};
-pub use fit::{Fit, Moment, RunFolder, Trained};
+pub use evaluate::{Outcome, Watch, evaluate, evaluate_recording, facts, train_observing};
+pub use examine::{Examined, Examinee};
+pub use fit::{Fit, Moment, RunFolder, Spent, Trained};
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
 pub use paper::{
     LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, published, recipe, stream_in, thin,
 };
 pub use preset::preset_names;
+pub use record::{Answer, MOST_PAIRS, Record};
 pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use tgb_files::write_tgb;

@@ -69,10 +69,14 @@ impl<'a> Encoder<'a> {
 
     /// p~_d = sum over slots j of g[j, d] p_d[j], with the kernel g folded from the filter, both transforms and the weighted sum:
     /// [nodes, d_P].
-    fn filter<'t>(&self, tape: &mut Tape<'t>, nodes: &[NodeId], positions: &'t Positions, runs: &mut Vec<Run>) -> Var {
-        let [re, im] = self.weights.filter.map(|id| tape.parameter(id));
-        let sum = tape.parameter(self.weights.position_sum);
-        let kernel = tape.fold_filter(re, im, sum);
+    pub fn filter<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        nodes: &[NodeId],
+        positions: &'t Positions,
+        runs: &mut Vec<Run>,
+    ) -> Var {
+        let kernel = self.kernel(tape);
         runs.clear();
         let mut ends = Vec::with_capacity(nodes.len() + 1);
         ends.push(0u32);
@@ -83,6 +87,13 @@ impl<'a> Encoder<'a> {
         let table = tape.borrow(positions.vectors(), self.config.position_width);
         let runs = Runs { offsets: tape.indices(ends), runs: tape.indices(runs.as_flattened().iter().copied()) };
         tape.run_kernel(kernel, table, runs)
+    }
+
+    /// The kernel g: [L, d_P].
+    pub fn kernel(&self, tape: &mut Tape<'_>) -> Var {
+        let [re, im] = self.weights.filter.map(|id| tape.parameter(id));
+        let sum = tape.parameter(self.weights.position_sum);
+        tape.fold_filter(re, im, sum)
     }
 
     /// Eqs. agg_neighbor_pe and pe (and pe_updated, which has the same layers): h_P = p~ + tanh(W_self p~ + W2 relu(W1 q)), q the

@@ -13,7 +13,9 @@
 
 mod approximation;
 mod attention;
+mod bound;
 mod config;
+mod describe;
 mod encode;
 mod gather;
 #[cfg(test)]
@@ -24,6 +26,7 @@ mod parameters;
 mod position;
 mod released_leak;
 
+pub use bound::{FilterBound, Movement};
 pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
 pub use pair::PairConfig;
 pub use position::{Positions, Run};
@@ -31,7 +34,7 @@ pub(crate) use released_leak::ReleasedLeak;
 
 use super::learn::{Learner, Lesson};
 use super::room::{FeatureWidths, Rooms};
-use super::{Facts, Model};
+use super::{Exhibit, Facts, Model};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
@@ -280,6 +283,10 @@ impl Model for Lstep {
         let snapshot = self.snapshot(known, state, step);
         state.follow(step, snapshot);
         Ok(())
+    }
+
+    fn describe(&self, state: &LstepState) -> Vec<Exhibit> {
+        self.exhibits(state)
     }
 }
 

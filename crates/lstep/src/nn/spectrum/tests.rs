@@ -141,3 +141,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_principal_axes_of_points_along_a_line_begin_with_the_line() {
+    // Points along (3, 4, 0) / 5, and a little along the third dimension, uncorrelated with the first two.
+    let aside = [0.5, -0.5, -0.5, 0.5];
+    let points: Vec<f32> = (0..20).flat_map(|n| [3.0 * n as f32, 4.0 * n as f32, aside[n % 4]]).collect();
+    let axes = principal_axes(&points, 3, 2);
+    for (axis, expected) in axes.iter().zip([0.6, 0.8, 0.0, 0.0, 0.0, 1.0]) {
+        assert!((axis - expected).abs() < 1e-6, "{axes:?}");
+    }
+}

@@ -18,7 +18,7 @@ pub use schedule::{GridMoment, GridWatch, Jobs, Ran, run_cells};
 pub use spec::ModelSpec;
 pub use sweep::{Axis, search_points};
 pub use table::{ComparisonTable, Mark, Metric, Spread, TableRow, TrainingRow, average_ranks, places};
-pub use write::{csv, latex, markdown, write_comparison};
+pub use write::{csv, latex, markdown, read_comparison, write_comparison};
 
 use super::report::ResultRow;
 use super::train::{EpochReport, TrainConfig};

@@ -3,7 +3,7 @@
 use super::table::{ComparisonTable, Mark, Metric, Spread};
 use super::{CellResult, Comparison, Published};
 use crate::checkpoint::write_text;
-use crate::error::Result;
+use crate::error::{Error, InputFault, Result};
 use crate::protocol::Part;
 use serde::Serialize;
 use std::fmt::Write;
@@ -16,6 +16,16 @@ pub fn write_comparison(folder: &Path, comparison: &Comparison) -> Result<()> {
     write_text(folder.join("comparison.csv"), &csv(comparison))?;
     write_text(folder.join("comparison.md"), &markdown(comparison))?;
     write_text(folder.join("comparison.tex"), &latex(comparison))
+}
+
+/// Reads what [`write_comparison`] wrote.
+pub fn read_comparison(folder: &Path) -> Result<Comparison> {
+    let path = folder.join("comparison.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let problem = format!("is no comparison ({error})");
+        InputFault::new(path.display().to_string(), problem, "make it anew with lstep compare --resume").into()
+    })
 }
 
 impl Metric {

@@ -1,0 +1,29 @@
+//! What a run or a comparison looks like: one file of HTML, complete in itself, made to be looked at.
+//!
+//! Numbers come from `run` and are turned into figures by [`figures`]; [`chart`] draws them, and a [`Page`] puts them together. Nothing
+//! here scores or trains. No text from data reaches a page unescaped, because only drawings and pages write markup, and both escape
+//! everything they are given. The alternative, a template engine and a charting script, is a megabyte in every file.
+
+mod answers;
+mod bars;
+mod bound;
+pub mod chart;
+mod comparison;
+mod exhibits;
+pub mod figures;
+mod page;
+mod ranks;
+mod run;
+mod scale;
+mod stream;
+
+pub use bound::bound_page;
+pub use comparison::comparison_page;
+pub use page::{Cell, Page, Table};
+pub use run::run_page;
+pub use scale::{Axis, Scale};
+
+/// A name as the command line writes it.
+fn word(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}

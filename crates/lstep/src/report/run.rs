@@ -1,0 +1,317 @@
+//! The report of a run: what the model is worth on its data beside models that only count, and what it looks like inside.
+
+use super::answers::{self, quality_of};
+use super::bars::{Bar, bars};
+use super::chart::{Ink, Mark, Plot};
+use super::figures::calibration;
+use super::page::{Cell, Page, Table};
+use super::scale::{Axis, grouped, seconds};
+use super::{exhibits, stream, word};
+use crate::error::{Error, Result};
+use crate::protocol::{StepRule, Visibility};
+use crate::run::{EpochReport, Examined, Examinee, Portrait, Record, ResultRow, RunFolder, Trained};
+use std::fs;
+
+/// A calibration error above this is worth a warning.
+const POOR_CALIBRATION: f64 = 0.1;
+/// With fewer test events than this, the second digit of a number is chance.
+const FEW_EVENTS: usize = 1_000;
+/// The report of a run as a page. `examined` is what [`Trained::examine`] gave.
+pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> Result<String> {
+    let epochs = epochs(folder)?;
+    let Some(main) = examined.model.results.first() else {
+        return Err(Error::setting("asked", "nothing", "a report needs at least one kind of question"));
+    };
+    let stream = trained.stream();
+    let title = format!("{} on {}", examined.model.name, stream.name);
+    let mut page = Page::new(&title, &subtitle(trained, examined));
+    headline(&mut page, examined, main);
+    page.section("Results on the test part", RESULTS);
+    page.table(&results(examined));
+    page.section("Learning", "A line of metrics.jsonl for each epoch; the best epoch is the one that is evaluated.");
+    page.charts(learning(&epochs));
+    let shown: Vec<&Record> =
+        examined.model.records.iter().filter(|record| record.setting == main.setting && !record.is_empty()).collect();
+    page.section("Answers", &answers::about(main.setting, &shown));
+    page.charts(answers::charts(examined, &shown));
+    page.section(
+        "Quality over time and by activity",
+        "Where a mean over the whole test part hides something. All curves ask the same events.",
+    );
+    page.charts(answers::quality(trained, examined, &shown));
+    let charts = exhibits::charts(
+        &trained.after_training()?,
+        &trained.at_the_end()?.describe(),
+        stream.log.events(),
+        &stream.names,
+    );
+    if !charts.is_empty() {
+        page.section("Inside the model", "What it has learned, in numbers that scoring uses.");
+        page.charts(charts);
+    }
+    page.section("Time", "Wall-clock time on the machine that trained and evaluated; no result depends on it.");
+    page.charts([phases(trained, examined, &epochs), pace(&epochs)]);
+    page.section("The data's own portrait", &portrait_about(trained));
+    page.charts(stream::charts(stream.log.events(), &stream.clock, trained.split()));
+    page.section("Settings and protocol", &protocol(trained));
+    page.table(&questions(examined));
+    page.paragraph("All settings, as in config.toml:");
+    page.verbatim(&trained.config().to_toml());
+    Ok(page.finish())
+}
+
+const RESULTS: &str = "① is the best, ② the second of a row. AP and AUC are means over steps; higher is better; 0.5 is guessing \
+                       where an event has one negative. The counting models learn nothing: a learned model has to beat them.";
+
+fn epochs(folder: &RunFolder) -> Result<Vec<EpochReport>> {
+    let path = folder.file("metrics.jsonl");
+    let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+fn question(row: &ResultRow) -> String {
+    format!("{}, {} negatives", word(row.setting), word(row.negatives))
+}
+
+fn subtitle(trained: &Trained, examined: &Examined) -> String {
+    let report = &examined.report;
+    format!(
+        "Temporal link prediction: {} trained on the first part of {} ({} nodes, {} events), asked about its last part under protocol \
+         {}. Seed {}.",
+        report.model,
+        report.dataset,
+        grouped(report.nodes),
+        grouped(report.events),
+        report.protocol,
+        trained.config().train.seed
+    )
+}
+
+fn headline(page: &mut Page, examined: &Examined, main: &ResultRow) {
+    let (metric, value) = quality_of(main);
+    let mut cards =
+        vec![(format!("{value:.4}"), format!("test {metric} of {} ({})", examined.model.name, question(main)))];
+    let rivals = rivals(examined, 0);
+    cards.extend(rivals.iter().map(|(name, value)| (format!("{value:.4}"), format!("{name}, the same questions"))));
+    page.cards(&cards);
+    if let Some((name, best)) = rivals.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        let difference = value - best;
+        let told = format!("{metric} {value:.4} against {best:.4} of {name}, the best model that only counts");
+        if difference > 0.0 {
+            page.fine(&format!("Learning pays here: {told}, a difference of {difference:+.4}."));
+        } else {
+            page.warning(&format!(
+                "Counting is as good or better: {told}. On these questions the trained model does not earn its cost."
+            ));
+        }
+    }
+    for (place, row) in examined.model.results.iter().enumerate().skip(1) {
+        let value = quality_of(row).1;
+        let better: Vec<String> = self::rivals(examined, place)
+            .into_iter()
+            .filter(|rival| rival.1 >= value)
+            .map(|(name, rival)| format!("{name} ({rival:.4})"))
+            .collect();
+        if !better.is_empty() {
+            page.warning(&format!(
+                "Asked {}, {} do as well or better than the trained model ({value:.4}).",
+                question(row),
+                better.join(" and ")
+            ));
+        }
+    }
+    let poor = examined.model.records.first().map(calibration).filter(|found| found.error > POOR_CALIBRATION);
+    if let Some(found) = poor {
+        page.warning(&format!(
+            "Calibration is poor: probabilities are off by {:.3} on average. Use scores to rank, not as probabilities.",
+            found.error
+        ));
+    }
+    if main.events < FEW_EVENTS {
+        page.warning(&format!(
+            "Only {} test events: differences of a few hundredths can be chance. Train with several seeds.",
+            grouped(main.events)
+        ));
+    }
+}
+
+/// What the counting models reach on a sheet.
+fn rivals(examined: &Examined, sheet: usize) -> Vec<(&str, f64)> {
+    examined.counting.iter().map(|model| (model.name.as_str(), quality_of(&model.results[sheet]).1)).collect()
+}
+
+fn results(examined: &Examined) -> Table {
+    let everybody: Vec<&Examinee> = std::iter::once(&examined.model).chain(&examined.counting).collect();
+    let mut table = Table::default().words("test questions").words("metric");
+    for examinee in &everybody {
+        table = table.numbers(&examinee.name);
+    }
+    for (sheet, row) in examined.model.results.iter().enumerate() {
+        let mut add = |about: String, metric: &str, of: &dyn Fn(&ResultRow) -> f64| {
+            let values: Vec<f64> = everybody.iter().map(|examinee| of(&examinee.results[sheet])).collect();
+            let place = |value: f64| values.iter().filter(|other| **other > value).count();
+            let main = !about.is_empty();
+            let mut cells = vec![Cell::words(about), Cell::words(metric)];
+            cells.extend(values.iter().map(|&value| Cell::ranked(format!("{value:.4}"), place(value))));
+            table.row(main, cells);
+        };
+        add(question(row), quality_of(row).0, &|row| quality_of(row).1);
+        add(String::new(), "AUC", &|row| row.auc);
+    }
+    table
+}
+
+fn learning(epochs: &[EpochReport]) -> Vec<String> {
+    let line = |of: &dyn Fn(&EpochReport) -> f64, name: &str| -> Vec<Mark> {
+        epochs
+            .iter()
+            .map(|epoch| {
+                let says = format!("epoch {}\n{name} {:.4}", epoch.epoch, of(epoch));
+                Mark::new(f64::from(epoch.epoch), of(epoch), says)
+            })
+            .collect()
+    };
+    let across = || Axis::whole("epoch");
+    let loss =
+        Plot::new("Training loss", "Mean over the steps of an epoch; lower is better.", across(), Axis::new("loss"))
+            .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
+    let mut quality = Plot::new(
+        "Validation",
+        "Mean over the steps of validation, random negatives; higher is better.",
+        across(),
+        Axis::new("AP and AUC"),
+    )
+    .line("AP", Ink::Kind(0), line(&|epoch| epoch.validation_ap, "AP"))
+    .line("AUC", Ink::Kind(1), line(&|epoch| epoch.validation_auc, "AUC"));
+    if let Some(best) = epochs.iter().rfind(|epoch| epoch.improved) {
+        let says = format!("epoch {}, the best: this one is evaluated\nAP {:.4}", best.epoch, best.validation_ap);
+        let mark = Mark::new(f64::from(best.epoch), best.validation_ap, says);
+        quality = quality.dots("best epoch", Ink::Kind(2), 5.0, vec![mark]);
+    }
+    vec![loss.draw(), quality.draw()]
+}
+
+fn phases(trained: &Trained, examined: &Examined, epochs: &[EpochReport]) -> String {
+    let spent = trained.spent();
+    let mut rows: Vec<(String, f64)> = Vec::new();
+    rows.extend(spent.reading.map(|seconds| ("reading the events".to_string(), seconds)));
+    rows.push(("splitting the stream".into(), spent.splitting));
+    rows.push((format!("training, {} epochs", epochs.len()), epochs.iter().map(|epoch| epoch.train_seconds).sum()));
+    rows.push(("validation after each epoch".into(), epochs.iter().map(|epoch| epoch.validation_seconds).sum()));
+    rows.push(("drawing the test questions".into(), examined.asking_seconds));
+    let total = |model: &Examinee| model.results.iter().map(|row| row.seconds).sum::<f64>();
+    let pairs: usize = examined.model.results.iter().map(|row| row.pairs).sum();
+    rows.push((format!("test, {} candidates", grouped(pairs)), total(&examined.model)));
+    rows.extend(examined.counting.iter().map(|model| (format!("the same questions, {}", model.name), total(model))));
+    let bar = |(name, value): (String, f64)| Bar { says: seconds(value), name, value };
+    bars(
+        "Time of each phase",
+        "All epochs and all kinds of questions together. Kinds that share a pass each count its state updates.",
+        "seconds, the longest phase fills the width",
+        &rows.into_iter().map(bar).collect::<Vec<Bar>>(),
+    )
+}
+
+fn pace(epochs: &[EpochReport]) -> String {
+    let line = |of: &dyn Fn(&EpochReport) -> f64, name: &str| -> Vec<Mark> {
+        let mark = |epoch: &EpochReport| {
+            let says = format!("epoch {}\n{name} {}", epoch.epoch, seconds(of(epoch)));
+            Mark::new(f64::from(epoch.epoch), of(epoch), says)
+        };
+        epochs.iter().map(mark).collect()
+    };
+    let most = epochs.iter().map(|epoch| epoch.train_seconds.max(epoch.validation_seconds)).fold(1e-9, f64::max);
+    Plot::new(
+        "Seconds of each epoch",
+        "Learning and validation. A step up means that something else used the machine.",
+        Axis::whole("epoch"),
+        Axis::between("seconds", 0.0, most * 1.1),
+    )
+    .line("training", Ink::Kind(0), line(&|epoch| epoch.train_seconds, "training"))
+    .line("validation", Ink::Kind(1), line(&|epoch| epoch.validation_seconds, "validation"))
+    .draw()
+}
+
+fn portrait_about(trained: &Trained) -> String {
+    let log = &trained.stream().log;
+    let portrait = Portrait::of(log.events(), log.node_features());
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut text = format!(
+        "{} nodes ({} sources, {} destinations{}), {} events at {} distinct times, {} distinct pairs. {} of events repeat a pair, {} \
+         answer one in the other direction.",
+        grouped(portrait.nodes),
+        grouped(portrait.sources),
+        grouped(portrait.destinations),
+        if portrait.bipartite { ", no node is both" } else { "" },
+        grouped(portrait.events),
+        grouped(portrait.distinct_times),
+        grouped(portrait.distinct_pairs),
+        percent(portrait.repeat_share),
+        percent(portrait.reply_share)
+    );
+    if let (Some(pairs), Some(nodes)) = (portrait.surprise_events, portrait.new_nodes_in_test) {
+        text.push_str(&format!(
+            " With 70/15/15 %, {} of test events are of a pair that training has not seen, and {} nodes of the test part are new.",
+            percent(pairs),
+            grouped(nodes)
+        ));
+    }
+    text
+}
+
+fn protocol(trained: &Trained) -> String {
+    let protocol = &trained.config().protocol;
+    let what = match protocol.name() {
+        "stream" => "one stream that runs on from training through validation to test, and nobody sees ahead",
+        "dyglib" => "the field's habit, bit for bit: splits and negatives are those behind published tables",
+        _ => "the Temporal Graph Benchmark's: its negatives, and ranks",
+    };
+    let step = match protocol.step() {
+        StepRule::Events(events) => {
+            format!("Events are scored and then revealed in steps of {}", grouped(events as usize))
+        }
+        StepRule::DistinctTime => "Events of one time are scored and then revealed together".to_string(),
+    };
+    let sees = match protocol.visibility() {
+        Visibility::Event => "a question sees all events strictly before its time",
+        Visibility::Step => "a question sees nothing of its own step",
+        Visibility::Strict => "a question sees strictly earlier times only, in graph and state",
+    };
+    let split = trained.split();
+    let events = trained.stream().log.events();
+    let training = split.train.clone().filter(|&number| split.trains(events.at(number as usize))).count();
+    let held_out = match split.train.len() - training {
+        0 => String::new(),
+        held_out => format!(" ({} more are of nodes held out of training)", grouped(held_out)),
+    };
+    format!(
+        "Protocol {}: {what}. {step}; {sees}. {} events train{held_out}, {} validate, {} test.",
+        protocol.name(),
+        grouped(training),
+        grouped(split.validation.len()),
+        grouped(split.test.len())
+    )
+}
+
+/// What exactly was asked: the hashes tell whether two reports asked the same.
+fn questions(examined: &Examined) -> Table {
+    let mut table = Table::default()
+        .words("questions")
+        .numbers("events")
+        .numbers("candidates")
+        .numbers("steps")
+        .words("SHA-256 of the negatives (first 16 digits)");
+    for row in &examined.model.results {
+        table.row(
+            false,
+            vec![
+                Cell::words(question(row)),
+                Cell::number(grouped(row.events)),
+                Cell::number(grouped(row.pairs)),
+                Cell::number(grouped(row.steps)),
+                Cell::words(row.negatives_sha256.chars().take(16).collect::<String>()),
+            ],
+        );
+    }
+    table
+}
