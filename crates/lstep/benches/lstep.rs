@@ -27,17 +27,21 @@ fn main() {
         None => generate(&SyntheticConfig::default()).expect("a stream"),
     };
     let (name, log) = (dataset.name, EventLog::new(dataset.events));
+    // The paper's settings for wikipedia, and the model that sees the pair with its own.
+    let paper = LstepConfig { snapshots: 100, recent: 15, ..LstepConfig::default() };
+    measure(&name, "lstep", &log, paper, StepRule::Events(128));
+    measure(&name, "lstep-pair", &log, LstepConfig::pair(), StepRule::Events(200));
+}
+
+fn measure(name: &str, model: &str, log: &EventLog, config: LstepConfig, rule: StepRule) {
     let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
-    // The paper's settings for wikipedia.
-    let config = LstepConfig { snapshots: 100, recent: 15, ..LstepConfig::default() };
-    let rule = StepRule::Events(128);
     let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None };
-    let mut pupil = ModelConfig::Lstep(config).pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
-    let course = Course::new(&log, &split, rule, Visibility::Event, &TrainConfig::default()).expect("events");
+    let mut pupil = ModelConfig::Lstep(config).pupil(&facts(log, &split), 0, optimiser).expect("settings are right");
+    let course = Course::new(log, &split, rule, Visibility::Event, &TrainConfig::default()).expect("events");
     let started = Instant::now();
     course.go_on(pupil.as_mut(), &mut Progress::start(1), &mut |_, _| true).expect("an epoch");
     let seconds = started.elapsed().as_secs_f64();
-    println!("{name}: one training epoch {seconds:.2} s, {:.0} events/s", course.events() as f64 / seconds);
+    println!("{name}, {model}: one training epoch {seconds:.2} s, {:.0} events/s", course.events() as f64 / seconds);
 
     for step in cut(log.events(), split.validation.start..split.test.end, rule, Visibility::Event) {
         let end = step.end;
@@ -63,7 +67,7 @@ fn main() {
     let at = |share: f64| took[((QUESTIONS - 1) as f64 * share) as usize];
     let rate = CANDIDATES as f64 * 1e3 / at(0.5);
     println!(
-        "one source against {CANDIDATES} candidates: p50 {:.2} ms, p99 {:.2} ms, {rate:.0} pairs/s",
+        "{model}: one source against {CANDIDATES} candidates: p50 {:.2} ms, p99 {:.2} ms, {rate:.0} pairs/s",
         at(0.5),
         at(0.99)
     );

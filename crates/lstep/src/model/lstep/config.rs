@@ -118,9 +118,18 @@ impl Default for LstepConfig {
 }
 
 impl LstepConfig {
-    /// The defaults of `lstep-pair`.
+    /// The defaults of `lstep-pair`, the same for every dataset.
+    ///
+    /// The positional loss is left out: it is linear in the scale of all positions, so once partners are nearer than alpha_neg times
+    /// the others, larger positions are always better, and at `lstep-pair`'s learning rate they grow until training breaks.
     pub fn pair() -> LstepConfig {
-        LstepConfig { position_width: 64, snapshots: 50, pair: Some(PairConfig::default()), ..LstepConfig::default() }
+        LstepConfig {
+            position_width: 64,
+            snapshots: 50,
+            alpha_pe: 0.0,
+            pair: Some(PairConfig::default()),
+            ..LstepConfig::default()
+        }
     }
 
     /// Refuses values that the model cannot have.
