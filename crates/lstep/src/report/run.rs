@@ -177,7 +177,10 @@ fn learning(epochs: &[EpochReport]) -> Vec<String> {
             .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
     let mut quality = Plot::new(
         "Validation",
-        "Mean over the steps of validation, random negatives; higher is better.",
+        match epochs.first().map_or(0, |epoch| epoch.validation.len()) {
+            0 => "Mean over the steps of validation, random negatives; higher is better.",
+            _ => "Mean over the steps of validation and over the kinds of negatives that select; higher is better.",
+        },
         across(),
         Axis::new("AP and AUC"),
     )
@@ -284,8 +287,18 @@ fn protocol(trained: &Trained) -> String {
         0 => String::new(),
         held_out => format!(" ({} more are of nodes held out of training)", grouped(held_out)),
     };
+    let train = &trained.config().train;
+    let negatives = if train.historical + train.novel > 0.0 {
+        let (historical, novel) = (100.0 * train.historical, 100.0 * train.novel);
+        format!(
+            " Of training's negatives {historical:.0} % are pairs that met before and {novel:.0} % pairs that met lately for the \
+             first time; the others have a random destination."
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "Protocol {}: {what}. {step}; {sees}. {} events train{held_out}, {} validate, {} test.",
+        "Protocol {}: {what}. {step}; {sees}. {} events train{held_out}, {} validate, {} test.{negatives}",
         protocol.name(),
         grouped(training),
         grouped(split.validation.len()),
