@@ -23,6 +23,7 @@ Examples:
   lstep train events.csv --out run
   lstep train uci/events.csv.gz --preset uci --out run --set train.seed=1
   lstep train uci/events.csv.gz --model graphmixer --preset uci --out run
+  lstep train events.csv --model lstep-pair --out run
   lstep train tgbl-wiki_edgelist_v2.csv --preset tgbl-wiki --out run     selects on validation MRR, as TGB does
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
   lstep train --resume run")]
