@@ -1,5 +1,6 @@
 //! Running a grid for people: its flags, progress of the whole with the time left, stopping and going on.
 
+use crate::interrupt::stop_flag;
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -9,8 +10,8 @@ use lstep::run::{
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How a grid is run.
@@ -110,7 +111,7 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
         eprintln!("{of} cells{before}, {at_once} at once on {} thread(s) each", jobs.threads);
     }
     let display = Display::new(&pending, finished.len());
-    let stop = stop_on_interrupt()?;
+    let stop = stop_flag()?;
     let ran = run_cells(&pending, jobs, &|place, moment| {
         display.take(place, &moment);
         !stop.load(Ordering::Relaxed)
@@ -125,20 +126,6 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
         return Ok(None);
     }
     Ok(Some(comparison))
-}
-
-/// Ctrl-C lets the steps end and everything be saved; again, it stops at once, which leaves whole files, too.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        eprintln!("Stopping after the step; Ctrl-C again stops at once.");
-    })
-    .context("cannot listen to Ctrl-C")?;
-    Ok(stop)
 }
 
 /// The whole grid on a line, and a line for each cell that ends.

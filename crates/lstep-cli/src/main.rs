@@ -13,6 +13,7 @@ mod evaluate;
 mod generate;
 mod grid;
 mod inspect;
+mod interrupt;
 mod paper;
 mod progress;
 mod report;

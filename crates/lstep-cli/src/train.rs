@@ -1,6 +1,7 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
 use crate::args::{Reading, read_showing};
+use crate::interrupt::stop_flag;
 use crate::report::examine_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
@@ -9,8 +10,7 @@ use lstep::report::run_page;
 use lstep::run::{EpochReport, Fit, ModelConfig, Moment, RunConfig, RunFolder, Stream, preset_names, write_text};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Train a model on a stream, with everything needed to go on, evaluate and score.
@@ -129,9 +129,7 @@ impl Train {
 
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells whether it is finished.
 pub fn train_showing(fit: &mut Fit) -> Result<bool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen to Ctrl-C")?;
+    let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     if !fit.is_finished() {
