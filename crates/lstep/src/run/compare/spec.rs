@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_no_model_is_refused_with_those_that_are() {
         let error = "lstp".parse::<ModelSpec>().expect_err("misspelt").to_string();
-        assert!(error.contains("lstep, graphmixer") && error.contains("edgebank"), "{error}");
+        assert!(error.contains("lstep, lstep-pair, graphmixer") && error.contains("edgebank"), "{error}");
         let error = "lstep:recent".parse::<ModelSpec>().expect_err("no value").to_string();
         assert!(error.contains("lstep:recent=30"), "{error}");
     }
