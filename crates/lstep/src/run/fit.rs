@@ -293,7 +293,7 @@ impl Fit {
     /// The best epoch, opened to be asked. The stream is not read again.
     pub fn into_trained(mut self) -> Result<Trained> {
         self.pupil.restart();
-        Trained::read(self.ground, &self.folder)
+        Trained::read(self.ground, &self.folder, &self.fingerprint)
     }
 
     /// The state streams on into validation.
@@ -365,13 +365,15 @@ pub struct Trained {
 impl Trained {
     /// Opens the best epoch of a run.
     pub fn open(folder: &RunFolder) -> Result<Trained> {
-        Trained::read(Ground::read(folder.config()?)?, folder)
+        let ground = Ground::read(folder.config()?)?;
+        let fingerprint = ground.fingerprint();
+        Trained::read(ground, folder, &fingerprint)
     }
 
-    fn read(ground: Ground, folder: &RunFolder) -> Result<Trained> {
+    fn read(ground: Ground, folder: &RunFolder, fingerprint: &str) -> Result<Trained> {
         let best = folder.file("best.safetensors");
         let checkpoint = Checkpoint::read(&best)?;
-        same_stream(&best, &checkpoint, &ground.fingerprint())?;
+        same_stream(&best, &checkpoint, fingerprint)?;
         let mut pupil = ground.pupil()?;
         pupil.load(checkpoint)?;
         Ok(Trained { ground, best, fresh: Mutex::new(Some(pupil)) })

@@ -157,10 +157,11 @@ impl Lstep {
         let mut asked = Asked::default();
         for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
             let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
-            asked.sources.push(number(event.source));
+            let source = number(event.source);
+            asked.sources.push(source);
             asked.destinations.push(number(event.destination));
             asked.negatives.push(number(negative.destination));
-            asked.negative_sources.push(number(negative.source));
+            asked.negative_sources.push(if negative.source == event.source { source } else { number(negative.source) });
         }
         let seed = |node, event: &Event| Seed { node, time: event.time };
         asked.told.extend(lesson.events.iter().map(|event| (seed(event.source, event), event.destination)));

@@ -208,6 +208,16 @@ fn log_count(count: u32) -> f32 {
     LOG_COUNTS.get(count as usize).copied().unwrap_or_else(|| log(f64::from(count)))
 }
 
+/// sign(x) ln(1 + |x|) / 4, for numbers that are no counts.
+fn signed_log(x: f32) -> f32 {
+    (x.abs() + 1.0).ln() * 0.25 * x.signum()
+}
+
+/// What an event leaves of a sum that is down to a half after `decay` events for each node, as a logarithm.
+fn decay_rate(decay: f64, nodes: usize) -> f32 {
+    (-std::f64::consts::LN_2 / (decay * nodes.max(2) as f64)) as f32
+}
+
 /// How recent a time is: one now, about a half a thousandth of the training span ago, zero a whole span ago.
 fn recency(now: Time, then: Time, span: f64) -> f32 {
     const FINEST: f64 = 1e6;

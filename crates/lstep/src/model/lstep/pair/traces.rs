@@ -3,7 +3,7 @@
 //! Recency is told by the clock and by the number of events since; popularity once and for all, and at three decays that are counted
 //! in events and measured by the number of nodes, so that no unit of time has to be guessed.
 
-use super::{Numbers, recency};
+use super::{Numbers, decay_rate, recency, signed_log};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time, pair_key};
@@ -46,10 +46,9 @@ pub struct Traces {
 
 impl Traces {
     pub fn new(nodes: usize) -> Traces {
-        let rate = |decay: f64| (-std::f64::consts::LN_2 / (decay * nodes.max(2) as f64)) as f32;
         Traces {
             events: 0,
-            rates: DECAYS.map(rate),
+            rates: DECAYS.map(|decay| decay_rate(decay, nodes)),
             pairs: FxHashMap::default(),
             sources: Vec::new(),
             destinations: Vec::new(),
@@ -81,10 +80,12 @@ impl Traces {
         let forth = self.pairs.get(&pair_key(source.node, candidate));
         let back = self.pairs.get(&pair_key(candidate, source.node));
         let met = |trace: Option<&Trace>| f32::from(u8::from(trace.is_some()));
+        let since =
+            |trace: Option<&Trace>| trace.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span));
         out.put(met(forth));
         out.count(forth.map_or(0, |trace| trace.count));
         out.put(self.lately(forth));
-        out.put(forth.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span)));
+        out.put(since(forth));
         out.put(met(forth) * met(back));
         out.put(met(back));
         out.count(back.map_or(0, |trace| trace.count));
@@ -102,10 +103,10 @@ impl Traces {
         for role in [u_out, u_in, v_out, v_in] {
             out.count(role.trace.map_or(0, |trace| trace.count));
             out.put(self.lately(role.trace.as_ref()));
-            out.put(role.trace.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span)));
+            out.put(since(role.trace.as_ref()));
         }
         for role in [u_out, v_in] {
-            role.decayed_at(self.events, self.rates).iter().for_each(|&count| out.put((1.0 + count).ln() * 0.25));
+            role.decayed_at(self.events, self.rates).iter().for_each(|&count| out.put(signed_log(count)));
         }
     }
 

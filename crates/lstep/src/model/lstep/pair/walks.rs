@@ -6,7 +6,7 @@
 //! of TPNet (Lu et al., "Improving Temporal Link Prediction via Temporal Walk Matrix Projection", NeurIPS 2024) by random projection,
 //! with decays that the number of nodes sets. O(d) for an event, and O(d) for a pair.
 
-use super::Numbers;
+use super::{Numbers, decay_rate, signed_log};
 use crate::checkpoint::Checkpoint;
 use crate::draw::Draw;
 use crate::error::{Error, Result};
@@ -34,8 +34,13 @@ pub struct Walks {
 
 impl Walks {
     pub fn new(width: usize, nodes: usize) -> Walks {
-        let rate = |decay: f64| (-std::f64::consts::LN_2 / (decay * nodes.max(2) as f64)) as f32;
-        Walks { width, events: 0, rates: DECAYS.map(rate), changed: Vec::new(), sums: Vec::new() }
+        Walks {
+            width,
+            events: 0,
+            rates: DECAYS.map(|decay| decay_rate(decay, nodes)),
+            changed: Vec::new(),
+            sums: Vec::new(),
+        }
     }
 
     pub fn observe(&mut self, event: &Event) {
@@ -137,11 +142,6 @@ impl Walks {
         }
         Ok(())
     }
-}
-
-/// sign(x) ln(1 + |x|) / 4.
-fn signed_log(x: f32) -> f32 {
-    (x.abs() + 1.0).ln() * 0.25 * x.signum()
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
