@@ -94,6 +94,7 @@ pub use error::Error;
 pub use init::Init;
 pub use kernel::activation::Activation;
 pub use kernel::simd::{Level, level, limit_level};
+pub use kernel::vector::row_products;
 pub use matrix::Matrix;
 pub use op::attention::{Heads, Keys};
 pub use op::gather::Pair;

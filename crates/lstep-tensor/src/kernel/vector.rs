@@ -42,6 +42,22 @@ multiversion! {
 }
 
 multiversion! {
+    /// All products of rows of `a` with rows of `b`, each of `width` numbers, a multiple of 16: `out[i, j]` = sum over k of `a[i, k]`
+    /// `b[j, k]`. For a few rows of a few dozen numbers, where packing for a matrix product would cost more than it.
+    pub fn row_products(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
+        debug_assert!(width.is_multiple_of(LANES), "rows of {width} numbers");
+        let products = a.chunks_exact(width).flat_map(|x| b.chunks_exact(width).map(move |y| (x, y)));
+        for (out, (x, y)) in out.iter_mut().zip(products) {
+            let mut lanes = [0.0_f32; LANES];
+            for (x, y) in x.as_chunks::<LANES>().0.iter().zip(y.as_chunks::<LANES>().0) {
+                lanes = std::array::from_fn(|lane| x[lane].mul_add(y[lane], lanes[lane]));
+            }
+            *out = fold(lanes);
+        }
+    }
+}
+
+multiversion! {
     /// sum of `a[i]`.
     pub(crate) fn sum(a: &[f32]) -> f32 {
         reduce2(a, a, |x, _, sum| sum + x)

@@ -1,4 +1,4 @@
-//! The equations on the tape: positions, encodings, link predictor.
+//! The equations on the tape: positions and encodings. The link predictor is in `predict.rs`.
 //!
 //! Each distinct seed is encoded once. Sums over the K recent events come before the layers they could also come after:
 //! (H W1)^T w = W1^T (H^T w), one product instead of K. A feature table that is absent has width zero, and the columns of the
@@ -6,13 +6,13 @@
 
 use super::LstepState;
 use super::config::{LstepConfig, Variant};
+use super::folded::Folded;
 use super::gather::Gathered;
-use super::pairs::{Pairs, Role};
 use super::parameters::{Layer, PositionIn, Weights};
 use super::position::{Positions, Run};
 use crate::event::NodeId;
 use crate::graph::Past;
-use lstep_tensor::{Activation, Indices, Pair, Runs, Segments, Tape, Times, Var, Weighting};
+use lstep_tensor::{Activation, Indices, Runs, Segments, Tape, Times, Var, Weighting};
 
 /// Lists of a call on the tape, used by several equations.
 struct Lists {
@@ -25,11 +25,20 @@ struct Lists {
 }
 
 /// What a call encodes.
-pub struct Encoded {
+pub struct Encoded<'a> {
     /// p~ of all nodes gathered, [nodes, d_P]; absent without positions.
     pub approximate: Option<Var>,
-    /// h of all seeds gathered, [seeds, d_N].
-    pub hidden: Var,
+    /// All seeds gathered.
+    pub hidden: Hidden<'a>,
+}
+
+/// Encoded seeds, as the predictor takes them.
+#[derive(Clone, Copy)]
+pub enum Hidden<'a> {
+    /// h of Eq. temporal_rep, [seeds, d_N].
+    Whole(Var),
+    /// What h is linear in, [seeds, parts], and the layers to come multiplied together.
+    Parts(Var, &'a Folded),
 }
 
 /// The encoder: settings, weights, and where the features are.
@@ -39,6 +48,8 @@ pub struct Encoder<'a> {
     pub weights: &'a Weights,
     /// Of the values of the weights.
     pub version: u64,
+    /// The layers multiplied together, for scoring; learning needs them apart.
+    pub folded: Option<&'a Folded>,
 }
 
 impl<'a> Encoder<'a> {
@@ -114,7 +125,7 @@ impl<'a> Encoder<'a> {
         gathered: &Gathered,
         state: &'t LstepState,
         runs: &mut Vec<Run>,
-    ) -> Encoded {
+    ) -> Encoded<'a> {
         let approximate =
             (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, state, runs));
         self.encode_at(tape, past, gathered, approximate)
@@ -127,8 +138,8 @@ impl<'a> Encoder<'a> {
         past: Past<'t>,
         gathered: &Gathered,
         approximate: Option<Var>,
-    ) -> Encoded {
-        let (d_t, d_n, d_p) = (self.config.time_width, self.config.node_width, self.config.position_width);
+    ) -> Encoded<'a> {
+        let (d_t, d_p) = (self.config.time_width, self.config.position_width);
         let seeds = gathered.seeds();
         let lists = self.lists(tape, gathered);
         let edge_table = past.event_feature_table();
@@ -147,9 +158,9 @@ impl<'a> Encoder<'a> {
             Some(lists.slots),
         );
 
-        let merge = self.weights.merge;
-        let (merge_weight, merge_bias) = (tape.parameter(merge.weight), tape.parameter(merge.bias));
-        let node_link = (self.config.variant != Variant::PositionOnly).then(|| {
+        let parts = self.folded.map(|folded| (folded, tape.zeros(seeds, folded.parts.width())));
+        let has_links = self.config.variant != Variant::PositionOnly;
+        let links = has_links.then(|| {
             if edge_width > 0 {
                 let table = tape.borrow(edge_table, edge_width);
                 let features = tape.columns(s, d_t..d_t + edge_width);
@@ -162,81 +173,50 @@ impl<'a> Encoder<'a> {
                     weighting,
                 );
             }
-            self.node_link(tape, past, gathered, s, link_sum)
+            let out = parts.map(|(folded, parts)| tape.columns(parts, folded.parts.links.clone()));
+            self.links(tape, s, link_sum, out)
         });
+        let node_width = past.node_feature_width();
+        let nodes = (has_links && node_width > 0).then(|| self.node(tape, past, gathered, node_width));
         let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
-
-        // Eq. temporal_rep, over what the variant has.
-        let hidden = match (node_link, position) {
-            (Some(node_link), Some(position)) => {
-                let both = tape.concat_columns(&[node_link, position]);
-                tape.linear(both, merge_weight, Some(merge_bias), Activation::Identity)
+        let hidden = match parts {
+            Some((folded, parts)) => {
+                for (part, columns) in [(nodes, &folded.parts.nodes), (position, &folded.parts.positions)] {
+                    if let Some(part) = part {
+                        let out = tape.columns(parts, columns.clone());
+                        tape.copy_into(out, part);
+                    }
+                }
+                Hidden::Parts(parts, folded)
             }
-            (Some(node_link), None) => {
-                let weight = tape.columns(merge_weight, 0..d_n);
-                tape.linear(node_link, weight, Some(merge_bias), Activation::Identity)
-            }
-            (None, position) => {
-                let position = position.expect("a variant has at least one of the two parts");
-                let weight = tape.columns(merge_weight, d_n..d_n + d_p);
-                tape.linear(position, weight, Some(merge_bias), Activation::Identity)
+            None => {
+                let node_link = links.map(|links| self.node_link(tape, links, nodes));
+                Hidden::Whole(self.merge(tape, node_link, position))
             }
         };
         Encoded { approximate, hidden }
     }
 
-    /// Eq. link_prediction before the sigmoid: [pairs, 1]. What is told about the pair joins the hidden layer as a further summand.
-    pub fn predict(
-        &self,
-        tape: &mut Tape<'_>,
-        (past, gathered, state): (Past<'_>, &Gathered, &LstepState),
-        encoded: &Encoded,
-        pairs: &Pairs,
-    ) -> Var {
-        let hidden = encoded.hidden;
-        let d_n = self.config.node_width;
-        let layer = self.weights.predict_in;
-        let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
-        // The layer of a concatenation is a sum of two layers, each made once for a seed in that role.
-        let mut side = |role: &Role, columns| {
-            let weight = tape.columns(weight, columns);
-            let seeds = tape.indices(role.seeds.iter().copied());
-            let hidden = tape.gather(hidden, seeds);
-            let inner = tape.linear(hidden, weight, None, Activation::Identity);
-            (inner, tape.indices(role.rows.iter().copied()))
-        };
-        let (u, u_rows) = side(&pairs.sources, 0..d_n);
-        let (v, v_rows) = side(&pairs.candidates, d_n..2 * d_n);
-        let inner = match (self.weights.pair, &self.config.pair, &state.pairs) {
-            (Some(weights), Some(config), Some(memory)) => {
-                let mut inner = tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Identity);
-                if let Some(signals) = weights.signals {
-                    let told =
-                        tape.input(pairs.asked.len(), config.width(), |rows| memory.fill(past, &pairs.asked, rows));
-                    let read = self.layer(tape, signals.first, told, Activation::Relu);
-                    let read = self.layer(tape, signals.second, read, Activation::Relu);
-                    let read = tape.dropout(read, config.dropout as f32);
-                    let out = tape.parameter(signals.out);
-                    let of_signals = tape.linear(read, out, None, Activation::Identity);
-                    inner = tape.add(inner, of_signals);
-                }
-                if let (Some(weight), Some(approximate)) = (weights.positions, encoded.approximate) {
-                    let mut side = |role: &Role| {
-                        let own = role.rows.iter().map(|&row| gathered.own[role.seeds[row as usize] as usize]);
-                        let own = tape.indices(own);
-                        tape.gather(approximate, own)
-                    };
-                    let (u, v) = (side(&pairs.sources), side(&pairs.candidates));
-                    let product = tape.mul(u, v);
-                    let weight = tape.parameter(weight);
-                    let of_positions = tape.linear(product, weight, None, Activation::Identity);
-                    inner = tape.add(inner, of_positions);
-                }
-                tape.apply(inner, Activation::Relu)
+    /// Eq. temporal_rep, over what the variant has: [seeds, d_N].
+    fn merge(&self, tape: &mut Tape<'_>, node_link: Option<Var>, position: Option<Var>) -> Var {
+        let (d_n, d_p) = (self.config.node_width, self.config.position_width);
+        let merge = self.weights.merge;
+        let (weight, bias) = (tape.parameter(merge.weight), tape.parameter(merge.bias));
+        match (node_link, position) {
+            (Some(node_link), Some(position)) => {
+                let both = tape.concat_columns(&[node_link, position]);
+                tape.linear(both, weight, Some(bias), Activation::Identity)
             }
-            _ => tape.gather_pair(Pair { u, u_rows, v, v_rows }, Some(bias), Activation::Relu),
-        };
-        self.layer(tape, self.weights.predict_out, inner, Activation::Identity)
+            (Some(node_link), None) => {
+                let weight = tape.columns(weight, 0..d_n);
+                tape.linear(node_link, weight, Some(bias), Activation::Identity)
+            }
+            (None, position) => {
+                let position = position.expect("a variant has at least one of the two parts");
+                let weight = tape.columns(weight, d_n..d_n + d_p);
+                tape.linear(position, weight, Some(bias), Activation::Identity)
+            }
+        }
     }
 
     fn lists(&self, tape: &mut Tape<'_>, gathered: &Gathered) -> Lists {
@@ -273,29 +253,37 @@ impl<'a> Encoder<'a> {
         tape.add(own, change)
     }
 
-    /// Eqs. node_encoding, link_encoding_1 and node-link-encoding. `s` is the sum of the K rows weighted by W_link^sum.
-    fn node_link(&self, tape: &mut Tape<'_>, past: Past<'_>, gathered: &Gathered, s: Var, link_sum: Var) -> Var {
-        let (d_n, width) = (self.config.node_width, self.config.time_width + self.config.edge_width);
+    /// The inside of Eq. link_encoding_1, [seeds, d_T + d_E], written into `out` if there is one. `s` is the sum of the K rows weighted
+    /// by W_link^sum.
+    fn links(&self, tape: &mut Tape<'_>, s: Var, link_sum: Var, out: Option<Var>) -> Var {
         // The bias of the first layer is added to each of the K rows, padded ones too, and so to the sum sum(w) times.
         let (weight, bias) = (tape.parameter(self.weights.link_in.weight), tape.parameter(self.weights.link_in.bias));
         let used = tape.shape(s).1;
         let weight = tape.columns(weight, 0..used);
         let total = tape.sum(link_sum);
         let bias = tape.matmul(total, bias);
-        let inner = tape.linear(s, weight, Some(bias), Activation::Relu);
-        let link = self.layer(tape, self.weights.link_out, inner, Activation::Identity);
+        match out {
+            Some(out) => {
+                tape.linear_into(out, s, weight, Some(bias), Activation::Relu);
+                out
+            }
+            None => tape.linear(s, weight, Some(bias), Activation::Relu),
+        }
+    }
 
+    /// The outside of Eq. link_encoding_1, and Eq. node-link-encoding: [seeds, d_N].
+    fn node_link(&self, tape: &mut Tape<'_>, links: Var, nodes: Option<Var>) -> Var {
+        let (d_n, width) = (self.config.node_width, self.config.time_width + self.config.edge_width);
+        let link = self.layer(tape, self.weights.link_out, links, Activation::Identity);
         let layer = self.weights.node_link;
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
         let of_link = tape.columns(weight, d_n..d_n + width);
-        let node_width = past.node_feature_width();
-        if node_width == 0 {
-            return tape.linear(link, of_link, Some(bias), Activation::Identity);
-        }
-        let node = self.node(tape, past, gathered, node_width);
-        let of_node = tape.columns(weight, 0..node_width);
         let from_link = tape.linear(link, of_link, Some(bias), Activation::Identity);
-        let from_node = tape.linear(node, of_node, None, Activation::Identity);
+        let Some(nodes) = nodes else {
+            return from_link;
+        };
+        let of_node = tape.columns(weight, 0..tape.shape(nodes).1);
+        let from_node = tape.linear(nodes, of_node, None, Activation::Identity);
         tape.add(from_link, from_node)
     }
 

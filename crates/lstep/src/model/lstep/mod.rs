@@ -17,6 +17,7 @@ mod bound;
 mod config;
 mod describe;
 mod encode;
+mod folded;
 mod gather;
 #[cfg(test)]
 mod oracle;
@@ -24,6 +25,7 @@ mod pair;
 mod pairs;
 mod parameters;
 mod position;
+mod predict;
 mod released_leak;
 
 pub use bound::{FilterBound, Movement};
@@ -43,11 +45,13 @@ use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
 use crate::protocol::{NodeSet, Queries, Scores};
 use approximation::Approximations;
 use encode::Encoder;
+use folded::{Folded, LastFolded};
 use gather::Gathered;
 use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
 use pair::PairMemory;
 use pairs::Pairs;
 use parameters::Weights;
+use std::sync::Arc;
 
 /// The model: settings and weights.
 pub struct Lstep {
@@ -55,6 +59,7 @@ pub struct Lstep {
     parameters: Parameters,
     weights: Weights,
     rooms: Rooms<Room>,
+    folded: LastFolded,
 }
 
 /// What passing events leave behind.
@@ -117,6 +122,7 @@ impl Clone for Lstep {
             parameters: self.parameters.clone(),
             weights: self.weights,
             rooms: Rooms::default(),
+            folded: LastFolded::default(),
         }
     }
 }
@@ -127,7 +133,7 @@ impl Lstep {
         config.check()?;
         let mut parameters = Parameters::new(seed);
         let weights = Weights::add(&mut parameters, &config);
-        Ok(Lstep { config, parameters, weights, rooms: Rooms::default() })
+        Ok(Lstep { config, parameters, weights, rooms: Rooms::default(), folded: LastFolded::default() })
     }
 
     /// The settings.
@@ -136,7 +142,14 @@ impl Lstep {
     }
 
     fn encoder(&self) -> Encoder<'_> {
-        Encoder { config: &self.config, weights: &self.weights, version: self.parameters.version() }
+        Encoder { config: &self.config, weights: &self.weights, version: self.parameters.version(), folded: None }
+    }
+
+    /// The layers that scoring takes together, for features as wide as those of the past.
+    fn folded(&self, past: Past<'_>) -> Arc<Folded> {
+        let width = past.node_feature_width();
+        let make = || Folded::new(&self.config, &self.parameters, &self.weights, width);
+        self.folded.get((self.parameters.version(), width), make)
     }
 
     /// The seed's number among those gathered; its meetings are looked up if it is new.
@@ -250,6 +263,8 @@ impl Model for Lstep {
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
         self.fits(past)?;
+        let folded = self.folded(past);
+        let encoder = Encoder { folded: Some(&folded), ..self.encoder() };
         let mut values = Vec::with_capacity(ask.pairs());
         self.rooms.with(|room| {
             let mut row = 0;
@@ -271,8 +286,8 @@ impl Model for Lstep {
                     }
                 }
                 let mut tape = workspace.infer(&self.parameters);
-                let encoded = self.encoder().encode(&mut tape, past, gathered, state, runs);
-                let logits = self.encoder().predict(&mut tape, (past, gathered, state), &encoded, &pairs);
+                let encoded = encoder.encode(&mut tape, past, gathered, state, runs);
+                let logits = encoder.predict(&mut tape, (past, gathered, state), &encoded, &pairs);
                 let logits = tape.value(logits);
                 values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
             }
@@ -362,11 +377,11 @@ struct Asked {
 
 /// The three losses on the tape, and what they were made from.
 #[cfg_attr(not(test), expect(dead_code, reason = "training needs the total only; the oracle compares all"))]
-struct Losses {
+struct Losses<'a> {
     prediction: lstep_tensor::Var,
     position: Option<lstep_tensor::Var>,
     total: lstep_tensor::Var,
-    encoded: encode::Encoded,
+    encoded: encode::Encoded<'a>,
     logits: lstep_tensor::Var,
 }
 
@@ -402,26 +417,26 @@ impl Lstep {
 
     /// Eqs. loss_func_lp (binary cross-entropy over true events and negatives), loss_func_pe (2-norms) and loss_func.
     fn losses<'t>(
-        &self,
+        &'t self,
         tape: &mut Tape<'t>,
         past: Past<'t>,
         gathered: &Gathered,
         state: &'t LstepState,
         runs: &mut Vec<Run>,
         asked: &Asked,
-    ) -> Losses {
+    ) -> Losses<'t> {
         let encoded = self.encoder().encode(tape, past, gathered, state, runs);
         self.losses_of(tape, (past, gathered, state), asked, encoded)
     }
 
     /// The same for seeds that are encoded already.
-    fn losses_of(
-        &self,
-        tape: &mut Tape<'_>,
+    fn losses_of<'t>(
+        &'t self,
+        tape: &mut Tape<'t>,
         (past, gathered, state): (Past<'_>, &Gathered, &LstepState),
         asked: &Asked,
-        encoded: encode::Encoded,
-    ) -> Losses {
+        encoded: encode::Encoded<'t>,
+    ) -> Losses<'t> {
         let events = asked.sources.len();
         let mut pairs = Pairs::default();
         let sources = asked.sources.iter().chain(&asked.negative_sources);

@@ -2,6 +2,7 @@
 //!
 //! Reads each `*.json` of the fixture folder, and of the folder that `LSTEP_ORACLE` names.
 
+use super::encode::Hidden;
 use super::*;
 use crate::event::{Events, Features, Time};
 use crate::graph::EventLog;
@@ -160,7 +161,8 @@ impl Oracle {
         let mut gradients = Gradients::of(&self.model.parameters);
         let mut tape = workspace.train(&self.model.parameters, Draw::default());
         let losses = self.model.losses(&mut tape, past, &gathered, state, &mut Vec::new(), &asked);
-        let hidden = values(&tape, losses.encoded.hidden);
+        let Hidden::Whole(hidden) = losses.encoded.hidden else { panic!("learning keeps the layers apart") };
+        let hidden = values(&tape, hidden);
         let width = self.model.config.node_width;
         let encoding = |seeds: &[u32]| -> Vec<f64> {
             seeds.iter().flat_map(|&seed| hidden[seed as usize * width..][..width].to_vec()).collect()

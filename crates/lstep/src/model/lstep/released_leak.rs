@@ -37,7 +37,7 @@ impl ReleasedLeak {
         state: &'t LstepState,
         runs: &mut Vec<Run>,
         told: &NodeSet,
-    ) -> Encoded {
+    ) -> Encoded<'_> {
         let encoder = self.honest.encoder();
         let filtered = encoder.approximate(tape, gathered, state, runs);
         let (nodes, width) = tape.shape(filtered);

@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time};
 use crate::graph::{Past, Seed};
 use crate::model::Facts;
-use history::Side;
 use lstep_tensor::{ParameterId, Parameters};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -144,25 +143,33 @@ impl PairMemory {
         let width = self.config.width();
         // Enough pairs to be worth a thread; the rows do not depend on how they are divided.
         out.par_chunks_mut(128 * width).zip(pairs.par_chunks(128)).for_each(|(rows, pairs)| {
-            let mut side: Option<Side<'_>> = None;
+            let mut side: Option<SourceSide<'_>> = None;
             for (row, &(source, candidate)) in rows.chunks_mut(width).zip(pairs) {
                 let mut row = Numbers { row };
-                if self.config.history > 0 {
-                    if side.as_ref().is_none_or(|side| side.seed != source) {
-                        side = Some(Side::new(past, source, self.config.history, self.span));
-                    }
-                    let candidate = Seed { node: candidate, time: source.time };
-                    side.as_ref().expect("just made").compare(past, candidate, &mut row);
+                if side.as_ref().is_none_or(|side| side.seed != source) {
+                    side = Some(self.side(past, source));
+                }
+                let side = side.as_ref().expect("just made");
+                if let Some(history) = &side.history {
+                    history.compare(past, Seed { node: candidate, time: source.time }, &mut row);
                 }
                 if self.config.traces {
                     self.traces.tell(source, candidate, self.span, &mut row);
                 }
-                if self.config.walks > 0 {
-                    self.walks.tell(source.node, candidate, &mut row);
+                if let Some(walks) = &side.walks {
+                    self.walks.tell(walks, &self.walks.side(candidate), &mut row);
                 }
                 assert!(row.row.is_empty(), "a place for every number");
             }
         });
+    }
+
+    fn side<'a>(&'a self, past: Past<'a>, seed: Seed) -> SourceSide<'a> {
+        SourceSide {
+            seed,
+            history: (self.config.history > 0).then(|| history::Side::new(past, seed, self.config.history, self.span)),
+            walks: (self.config.walks > 0).then(|| self.walks.side(seed.node)),
+        }
     }
 
     /// Writes everything into a checkpoint.
@@ -176,6 +183,13 @@ impl PairMemory {
         self.traces.load(checkpoint)?;
         self.walks.load(checkpoint)
     }
+}
+
+/// What is made of a source once for all its candidates.
+struct SourceSide<'a> {
+    seed: Seed,
+    history: Option<history::Side<'a>>,
+    walks: Option<walks::Side<'a>>,
 }
 
 /// The rest of a row that is being filled.

@@ -11,6 +11,7 @@ use crate::checkpoint::Checkpoint;
 use crate::draw::Draw;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
+use lstep_tensor::row_products;
 
 /// How many numbers a pair has.
 pub const WIDTH: usize = DECAYS.len() * 11;
@@ -18,6 +19,17 @@ pub const WIDTH: usize = DECAYS.len() * 11;
 const DECAYS: [f64; 3] = [1.0, 8.0, 64.0];
 /// Sums of walks of length one and two, for each decay.
 const SUMS: usize = 2 * DECAYS.len();
+
+/// One node of a pair.
+pub struct Side<'a> {
+    code: Vec<f32>,
+    /// For each decay w1, then w2, as of the last change; nothing of a node that never was.
+    sums: &'a [f32],
+    /// What is left of them now, for each decay.
+    left: [f32; DECAYS.len()],
+    /// Their lengths.
+    norms: [f32; SUMS],
+}
 
 /// The sums of all nodes.
 #[derive(Debug, Clone)]
@@ -49,6 +61,7 @@ impl Walks {
         self.bring_up(u);
         self.bring_up(v);
         let (width, stride) = (self.width, SUMS * self.width);
+        let codes = [(u, code(v, width)), (v, code(u, width))];
         for decay in 0..DECAYS.len() {
             let at = |node: NodeId| node.index() * stride + decay * 2 * width;
             // w2 first: it takes in the other's w1 from before this event.
@@ -58,50 +71,61 @@ impl Walks {
                     self.sums[at(node) + width + place] += met;
                 }
             }
-            for (node, other) in [(u, v), (v, u)] {
-                let w1 = &mut self.sums[at(node)..at(node) + width];
-                Code::of(other).signed(w1.iter_mut(), |sign, sum| *sum += sign);
+            for (node, code) in &codes {
+                let w1 = &mut self.sums[at(*node)..at(*node) + width];
+                w1.iter_mut().zip(code).for_each(|(sum, sign)| *sum += sign);
             }
         }
         self.events = self.events.saturating_add(1);
     }
 
-    /// All numbers of a pair.
-    pub fn tell<'a>(&'a self, source: NodeId, candidate: NodeId, out: &mut Numbers<'_>) {
-        let (u_code, v_code) = (Code::of(source), Code::of(candidate));
-        let (u, v) = (self.sums_of(source), self.sums_of(candidate));
-        let scale = 1.0 / self.width as f32;
-        for (decay, &rate) in self.rates.iter().enumerate() {
-            let left = |sums: Option<(u32, &[f32])>| {
-                sums.map_or(0.0, |(changed, _)| (rate * (self.events - changed) as f32).exp() * scale)
-            };
-            let (u_left, v_left) = (left(u), left(v));
-            let side = |sums: Option<(u32, &'a [f32])>, length: usize| -> &'a [f32] {
-                let from = (2 * decay + length) * self.width;
-                sums.map_or(&[], |(_, sums)| &sums[from..from + self.width])
-            };
-            let (u1, u2, v1, v2) = (side(u, 0), side(u, 1), side(v, 0), side(v, 1));
-            let (pairs, long, back, both) = (dot(u1, v1), dot(u1, v2), dot(u2, v1), dot(u2, v2));
-            out.put(signed_log(v_code.dot(u1) * u_left));
-            out.put(signed_log(u_code.dot(v1) * v_left));
-            out.put(signed_log(v_code.dot(u2) * u_left));
-            out.put(signed_log(u_code.dot(v2) * v_left));
-            // Both factors hold 1 / d, of which the product of two sums needs one.
-            let left = u_left * v_left * self.width as f32;
-            for product in [pairs, long, back, both] {
-                out.put(signed_log(product * left));
-            }
-            let [u1n, u2n, v1n, v2n] = [u1, u2, v1, v2].map(|sum| dot(sum, sum).sqrt().max(1e-6));
-            out.put(pairs / (u1n * v1n));
-            out.put((long / (u1n * v2n) + back / (u2n * v1n)) * 0.5);
-            out.put(both / (u2n * v2n));
+    /// A node's sums as of now, to be compared with those of others.
+    pub fn side(&self, node: NodeId) -> Side<'_> {
+        let stride = SUMS * self.width;
+        let known = self
+            .changed
+            .get(node.index())
+            .map(|&changed| (self.events - changed, &self.sums[node.index() * stride..(node.index() + 1) * stride]));
+        let mut norms = [0.0; SUMS];
+        let Some((since, sums)) = known else {
+            return Side { code: code(node, self.width), sums: &[], left: [0.0; DECAYS.len()], norms };
+        };
+        for (norm, sum) in norms.iter_mut().zip(sums.chunks_exact(self.width)) {
+            row_products(sum, sum, self.width, std::slice::from_mut(norm));
+            *norm = norm.sqrt();
         }
+        let left = self.rates.map(|rate| (rate * since as f32).exp());
+        Side { code: code(node, self.width), sums, left, norms }
     }
 
-    fn sums_of(&self, node: NodeId) -> Option<(u32, &[f32])> {
-        let stride = SUMS * self.width;
-        let changed = *self.changed.get(node.index())?;
-        Some((changed, &self.sums[node.index() * stride..(node.index() + 1) * stride]))
+    /// All numbers of a pair.
+    pub fn tell<'a>(&self, u: &Side<'a>, v: &Side<'a>, out: &mut Numbers<'_>) {
+        let width = self.width;
+        let mut v_in_u = [0.0; SUMS];
+        row_products(u.sums, &v.code, width, &mut v_in_u);
+        let mut u_in_v = [0.0; SUMS];
+        row_products(v.sums, &u.code, width, &mut u_in_v);
+        let scale = 1.0 / width as f32;
+        for decay in 0..DECAYS.len() {
+            let (first, second) = (2 * decay, 2 * decay + 1);
+            let of_decay = |side: &Side<'a>| side.sums.get(first * width..(second + 1) * width).unwrap_or_default();
+            let mut products = [0.0; 4];
+            row_products(of_decay(u), of_decay(v), width, &mut products);
+            let (u_left, v_left) = (u.left[decay] * scale, v.left[decay] * scale);
+            out.put(signed_log(v_in_u[first] * u_left));
+            out.put(signed_log(u_in_v[first] * v_left));
+            out.put(signed_log(v_in_u[second] * u_left));
+            out.put(signed_log(u_in_v[second] * v_left));
+            // Both factors hold 1 / d, of which the product of two sums needs one.
+            let left = u_left * v_left * width as f32;
+            products.iter().for_each(|&product| out.put(signed_log(product * left)));
+            let [pairs, long, back, both] = products;
+            let length = |side: &Side<'_>, sum: usize| side.norms[sum].max(1e-6);
+            out.put(pairs / (length(u, first) * length(v, first)));
+            let crossed = long / (length(u, first) * length(v, second)) + back / (length(u, second) * length(v, first));
+            out.put(crossed * 0.5);
+            out.put(both / (length(u, second) * length(v, second)));
+        }
     }
 
     fn reach(&mut self, node: usize) {
@@ -144,43 +168,17 @@ impl Walks {
     }
 }
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0f32; LANES];
-    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
+/// A node's signs, the same whenever they are asked for.
+fn code(node: NodeId, width: usize) -> Vec<f32> {
+    let mut draw = Draw::new(&[0xc0de, u64::from(node.0)]);
+    let mut signs = vec![1.0f32; width];
+    for signs in signs.chunks_mut(64) {
+        let word = draw.next();
+        for (place, sign) in signs.iter_mut().enumerate() {
+            *sign = f32::from_bits(1.0f32.to_bits() | ((word >> place) as u32 & 1) << 31);
         }
     }
-    sums.iter().sum()
-}
-
-/// A node's signs: a stream of words of 64, the same whenever it is opened.
-struct Code {
-    draw: Draw,
-}
-
-impl Code {
-    fn of(node: NodeId) -> Code {
-        Code { draw: Draw::new(&[0xc0de, u64::from(node.0)]) }
-    }
-
-    /// Calls `take` with each number and its sign.
-    fn signed<T>(&self, numbers: impl Iterator<Item = T>, mut take: impl FnMut(f32, T)) {
-        let (mut draw, mut word) = (self.draw.clone(), 0);
-        for (place, number) in numbers.enumerate() {
-            if place % 64 == 0 {
-                word = draw.next();
-            }
-            take(f32::from_bits(1.0f32.to_bits() | ((word >> (place % 64)) as u32 & 1) << 31), number);
-        }
-    }
-
-    fn dot(&self, sums: &[f32]) -> f32 {
-        let mut total = 0.0;
-        self.signed(sums.iter(), |sign, &sum| total += sign * sum);
-        total
-    }
+    signs
 }
 
 #[cfg(test)]
@@ -199,7 +197,7 @@ mod tests {
 
     fn told(walks: &Walks, source: u32, candidate: u32) -> Vec<f32> {
         let mut row = vec![0.0; WIDTH];
-        walks.tell(NodeId(source), NodeId(candidate), &mut Numbers { row: &mut row });
+        walks.tell(&walks.side(NodeId(source)), &walks.side(NodeId(candidate)), &mut Numbers { row: &mut row });
         row
     }
 

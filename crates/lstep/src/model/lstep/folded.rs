@@ -1,0 +1,187 @@
+//! Layers with no curve between them, multiplied together for scoring.
+//!
+//! From the inside of Eq. link_encoding_1 on, everything up to the hidden layer of Eq. link_prediction is linear: W_link^(2), W_N||E,
+//! the merge and the predictor's first layer, one such chain for a source and one for a candidate. Their product is one layer, which
+//! takes less than half of the multiplications. Learning keeps the layers apart; scoring uses the product, which is made anew whenever the
+//! weights have changed.
+
+use super::config::{LstepConfig, Variant};
+use super::parameters::Weights;
+use lstep_tensor::{Activation, Parameters, Tape, Var, Workspace};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// The two chains, each one layer to the predictor's hidden layer.
+#[derive(Debug)]
+pub struct Folded {
+    /// [d_N, parts], for the source of a pair.
+    pub source: Vec<f32>,
+    /// [d_N, parts], for its candidate.
+    pub candidate: Vec<f32>,
+    /// All biases, [1, d_N].
+    pub bias: Vec<f32>,
+    pub parts: Parts,
+}
+
+/// Where the columns of what is folded are.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// relu(W_link^(1) ...).
+    pub links: Range<usize>,
+    /// Eq. node_encoding.
+    pub nodes: Range<usize>,
+    /// Eq. pe.
+    pub positions: Range<usize>,
+}
+
+impl Parts {
+    fn new(config: &LstepConfig, node_features: usize) -> Parts {
+        let has_links = config.variant != Variant::PositionOnly;
+        let links = if has_links { config.time_width + config.edge_width } else { 0 };
+        let nodes = links + if has_links { node_features } else { 0 };
+        let positions = if config.variant == Variant::NoPosition { 0 } else { config.position_width };
+        Parts { links: 0..links, nodes: links..nodes, positions: nodes..nodes + positions }
+    }
+
+    /// How many columns there are.
+    pub fn width(&self) -> usize {
+        self.positions.end
+    }
+}
+
+impl Folded {
+    /// For node features of that width.
+    pub fn new(config: &LstepConfig, parameters: &Parameters, weights: &Weights, node_features: usize) -> Folded {
+        let parts = Parts::new(config, node_features);
+        let mut workspace = Workspace::new();
+        let mut tape = workspace.infer(parameters);
+        let d_n = config.node_width;
+        let [source, candidate] = [0..d_n, d_n..2 * d_n].map(|role| chain(&mut tape, config, weights, &parts, role));
+        let own = tape.parameter(weights.predict_in.bias);
+        let bias = tape.add(source.1, candidate.1);
+        let bias = tape.add(bias, own);
+        let [source, candidate, bias] = [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
+        Folded { source, candidate, bias, parts }
+    }
+}
+
+/// Weight [d_N, parts] and bias [1, d_N] of one role, whose columns of W^(1) of Eq. link_prediction are given.
+fn chain(
+    tape: &mut Tape<'_>,
+    config: &LstepConfig,
+    weights: &Weights,
+    parts: &Parts,
+    role: Range<usize>,
+) -> (Var, Var) {
+    let d_n = config.node_width;
+    let predict = tape.parameter(weights.predict_in.weight);
+    let predict = tape.columns(predict, role);
+    let merge = tape.parameter(weights.merge.weight);
+    let merge_bias = tape.parameter(weights.merge.bias);
+    let mut bias = tape.linear(merge_bias, predict, None, Activation::Identity);
+    let mut columns = Vec::new();
+    if !parts.links.is_empty() {
+        let merge_links = tape.columns(merge, 0..d_n);
+        let to_node_link = tape.matmul(predict, merge_links);
+        let node_link = tape.parameter(weights.node_link.weight);
+        let of_links = tape.columns(node_link, d_n..d_n + parts.links.len());
+        let to_links = tape.matmul(to_node_link, of_links);
+        let link_out = tape.parameter(weights.link_out.weight);
+        columns.push(tape.matmul(to_links, link_out));
+        if !parts.nodes.is_empty() {
+            let of_nodes = tape.columns(node_link, 0..parts.nodes.len());
+            columns.push(tape.matmul(to_node_link, of_nodes));
+        }
+        for (layer, ahead) in [(weights.node_link, to_node_link), (weights.link_out, to_links)] {
+            let inner = tape.parameter(layer.bias);
+            let inner = tape.linear(inner, ahead, None, Activation::Identity);
+            bias = tape.add(bias, inner);
+        }
+    }
+    if !parts.positions.is_empty() {
+        let merge_positions = tape.columns(merge, d_n..d_n + parts.positions.len());
+        columns.push(tape.matmul(predict, merge_positions));
+    }
+    (tape.concat_columns(&columns), bias)
+}
+
+/// The product for the weights as they are, kept until they change.
+#[derive(Debug, Default)]
+pub struct LastFolded {
+    kept: Mutex<Option<(Key, Arc<Folded>)>>,
+}
+
+/// What a product depends on: the version of the weights, and the width of node features.
+type Key = (u64, usize);
+
+impl LastFolded {
+    /// The product with that key, made if it is not the one kept.
+    pub fn get(&self, key: Key, make: impl FnOnce() -> Folded) -> Arc<Folded> {
+        let mut kept = self.kept.lock().expect("nothing panics while it holds the product");
+        match &*kept {
+            Some((known, folded)) if *known == key => Arc::clone(folded),
+            _ => {
+                let folded = Arc::new(make());
+                *kept = Some((key, Arc::clone(&folded)));
+                folded
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::Encoder;
+    use super::super::gather::Gathered;
+    use super::super::pairs::Pairs;
+    use super::super::{Lstep, LstepState};
+    use super::*;
+    use crate::event::{Event, Features};
+    use crate::graph::{EventLog, Seed};
+    use crate::model::{Facts, Model};
+    use crate::read::synthetic::{SyntheticConfig, generate};
+
+    /// Logits of the last 40 events, with the layers apart or multiplied together.
+    fn logits(model: &Lstep, log: &EventLog, state: &LstepState, folded: Option<&Folded>) -> Vec<f32> {
+        let encoder = Encoder { folded, ..model.encoder() };
+        let past = log.past(log.len() as u32);
+        let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
+        gathered.clear();
+        for event in log.events().iter().skip(log.len() - 40) {
+            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: event.time });
+            let (source, candidate) = (number(event.source), number(event.destination));
+            pairs.push(source, candidate, (Seed { node: event.source, time: event.time }, event.destination));
+        }
+        let mut workspace = Workspace::new();
+        let mut tape = workspace.infer(&model.parameters);
+        let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
+        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
+        tape.value(logits).to_vec()
+    }
+
+    #[test]
+    fn layers_multiplied_together_score_as_the_layers_one_after_the_other() {
+        let stream = SyntheticConfig { nodes: 40, events: 400, features: 3, ..SyntheticConfig::default() };
+        let events = generate(&stream).expect("a stream").events;
+        let features = Features::new(5, (0..200).map(|number| (number as f32).sin()).collect()).expect("40 rows");
+        let facts = Facts { nodes: 40, training: (events.times()[0], events.times()[300]) };
+        let with_features = EventLog::new(events.clone()).with_node_features(features);
+        for log in [with_features, EventLog::new(events)] {
+            for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
+                let model = Lstep::new(LstepConfig { variant, pair: None, ..LstepConfig::pair() }, 7)
+                    .expect("settings are right");
+                let mut state = model.begin(&facts);
+                for step in log.events().iter().take(300).collect::<Vec<Event>>().chunks(50) {
+                    model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
+                }
+                let folded = model.folded(log.past(300));
+                let (together, apart) =
+                    (logits(&model, &log, &state, Some(&folded)), logits(&model, &log, &state, None));
+                let largest = apart.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
+                for (together, apart) in together.iter().zip(&apart) {
+                    assert!((together - apart).abs() < 1e-5 * largest, "{variant:?}: {together} and {apart}");
+                }
+            }
+        }
+    }
+}
