@@ -7,7 +7,7 @@ use lstep::event::NodeId;
 use lstep::protocol::dyglib::{Columns, Part, Sampler, Split, Strategy};
 use lstep::read::{Dataset, ReadOptions, read};
 use lstep::run::{self, Asked, Contender, DyglibProtocol, Evaluation, Memory, ModelConfig, Protocol, Setting};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -175,4 +175,34 @@ fn edgebank_has_the_numbers_of_python() {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// DyGFormer's released code fills histories up to the longest of its batch and takes the mean over all patches, and asks about a
+/// batch's true events and about its negatives in two calls. On canparl the true events of a batch are those of one or two destinations,
+/// so the number of patches alone tells which call it is: what docs/results.md says of the published figure.
+#[test]
+fn the_longest_history_of_a_batch_tells_true_events_from_negatives_on_canparl() {
+    const LONGEST: usize = 2048;
+    const PATCH: usize = 64;
+    let Some(stream) = Stream::read("canparl") else { return };
+    let split = Split::new(stream.columns()).expect("late nodes");
+    let mut meetings: FxHashMap<i64, Vec<f64>> = FxHashMap::default();
+    for ((source, destination), &time) in stream.sources.iter().zip(&stream.destinations).zip(&stream.times) {
+        [source, destination].into_iter().for_each(|node| meetings.entry(*node).or_default().push(time));
+    }
+    // A history holds the node itself and what it met strictly before.
+    let patches = |node: i64, time: f64| {
+        let before = meetings.get(&node).map_or(0, |times| times.partition_point(|&met| met < time));
+        (1 + before).min(LONGEST).div_ceil(PATCH)
+    };
+    let mut sampler = Sampler::new(stream.columns(), &split, Part::Test, Strategy::Random).expect("events");
+    let batches = Part::Test.events(&split).chunks(BATCH);
+    let told = batches.clone().filter(|batch| {
+        let negatives = sampler.negatives(batch).expect("negatives");
+        let time = |row: &usize| stream.times[*row];
+        let of_true = batch.iter().map(|row| patches(stream.destinations[*row], time(row))).max();
+        let of_negatives = batch.iter().zip(&negatives).map(|(row, negative)| patches(negative.1, time(row))).max();
+        of_negatives > of_true
+    });
+    assert_eq!((told.count(), batches.len()), (50, 51));
 }
