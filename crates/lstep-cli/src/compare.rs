@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "\
 Models:
-  lstep, graphmixer, tgn, dygformer   learned, once for each seed
+  lstep, lstep-pair, graphmixer, tgn, dygformer
+                                      learned, once for each seed
   edgebank                            published memory where the dataset has one, else unlimited; edgebank:memory=NAME
   poptrack, heuristics                poptrack:decay=0.9
   SIGNAL[+SIGNAL...]                  as for `lstep evaluate`
@@ -82,10 +83,8 @@ impl Compare {
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
         let go_on = format!("lstep compare --resume {}", out.display());
-        match grid::run(&grid, out, &grid::runs(out), self.running.jobs, &go_on)? {
-            Some(comparison) => comparison::tell(&comparison, out, self.running.json),
-            None => Ok(()),
-        }
+        let comparison = grid::run(&grid, out, &grid::runs(out), self.running.jobs, &go_on)?;
+        comparison::tell(&comparison, out, self.running.json)
     }
 
     fn grid(&self, out: &Path) -> Result<Grid> {

@@ -23,7 +23,7 @@ pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
     }
     for cell in &comparison.failed {
         let seed = cell.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-        eprintln!("failed: {}, {}{seed}: {}", cell.dataset, cell.model, cell.error);
+        crate::tell(format!("failed: {}, {}{seed}: {}", cell.dataset, cell.model, cell.error));
     }
     bail!("{failed} of {} cells failed; the same command tries them again", comparison.cells.len() + failed)
 }

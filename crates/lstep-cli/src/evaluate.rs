@@ -236,7 +236,25 @@ impl Evaluate {
         self.protocol.unwrap_or_default()
     }
 
+    /// A flag for a model that is not asked would say nothing about the numbers.
+    fn refuse_what_no_model_reads(&self) -> Result<()> {
+        let asked = |name: &str| {
+            self.model.iter().any(|model| model == name || model == "all") || (self.model.is_empty() && name == MODEL)
+        };
+        for (flag, given, name) in [
+            ("--memory", self.memory.is_some(), "edgebank"),
+            ("--dataset", self.dataset.is_some(), "edgebank"),
+            ("--decay", self.decay.is_some(), "poptrack"),
+        ] {
+            if given && !asked(name) {
+                bail!("{flag} has no meaning here: it belongs to --model {name}");
+            }
+        }
+        Ok(())
+    }
+
     fn evaluation(&self, stream: &Stream) -> Result<Evaluation> {
+        self.refuse_what_no_model_reads()?;
         Ok(Evaluation {
             protocol: self.protocol(stream)?,
             asked: self.asked(self.protocol_name() == ProtocolName::Tgb)?,

@@ -1,6 +1,6 @@
 //! Running a grid for people: its flags, progress of the whole with the time left, stopping and going on.
 
-use crate::interrupt::stop_flag;
+use crate::interrupt::{Stopped, stop_flag};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -88,10 +88,10 @@ pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridD
     Ok(datasets)
 }
 
-/// Runs what is left of a grid in a folder and gathers everything. Nothing if it was stopped: then how to go on was said.
+/// Runs what is left of a grid in a folder and gathers everything.
 ///
 /// The grid's own files are in `out`, its cells below `runs`.
-pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -> Result<Option<Comparison>> {
+pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -> Result<Comparison> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let cells = grid.cells(runs)?;
     let (mut finished, mut pending) = (Vec::new(), Vec::new());
@@ -108,7 +108,7 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
     if !pending.is_empty() {
         let at_once = jobs.at_once.min(pending.len());
         let before = if finished.is_empty() { String::new() } else { format!(", {} finished before", finished.len()) };
-        eprintln!("{of} cells{before}, {at_once} at once on {} thread(s) each", jobs.threads);
+        crate::tell(format!("{of} cells{before}, {at_once} at once on {} thread(s) each", jobs.threads));
     }
     let display = Display::new(&pending, finished.len());
     let stop = stop_flag()?;
@@ -122,10 +122,9 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
     if ran.stopped {
         let done = comparison.cells.len();
         write_comparison(out, &comparison)?;
-        eprintln!("Stopped and saved: {done} of {of} cells are finished. Go on with: {go_on}");
-        return Ok(None);
+        bail!(Stopped(format!("Stopped and saved: {done} of {of} cells are finished. Go on with: {go_on}")));
     }
-    Ok(Some(comparison))
+    Ok(comparison)
 }
 
 /// The whole grid on a line, and a line for each cell that ends.
@@ -185,7 +184,7 @@ impl<'a> Display<'a> {
             GridMoment::Begun | GridMoment::Share(_) => return,
         };
         let line = format!("[{ended}/{of}] {}: {end}{left}", self.cells[place].name());
-        if std::io::stderr().is_terminal() { self.bar.println(line) } else { eprintln!("{line}") }
+        if std::io::stderr().is_terminal() { self.bar.println(line) } else { crate::tell(line) }
     }
 
     /// From the work done since the start, how long the rest takes. Cells that stop early make it shorter.

@@ -2,8 +2,22 @@
 //! whole files, too.
 
 use anyhow::{Context, Result};
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit code of what was stopped: 128 and the signal's number, as shells have it.
+pub const CODE: u8 = 130;
+
+/// Work that was stopped and saved; says how to go on. Not a failure, and not done either.
+#[derive(Debug)]
+pub struct Stopped(pub String);
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static LISTENING: OnceLock<()> = OnceLock::new();
@@ -13,9 +27,9 @@ pub fn stop_flag() -> Result<&'static AtomicBool> {
     if LISTENING.set(()).is_ok() {
         ctrlc::set_handler(|| {
             if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
+                std::process::exit(CODE.into());
             }
-            eprintln!("Stopping after the step; Ctrl-C again stops at once.");
+            crate::tell("Stopping after the step; Ctrl-C again stops at once.");
         })
         .context("cannot listen to Ctrl-C")?;
     }

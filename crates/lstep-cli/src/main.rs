@@ -1,6 +1,6 @@
 //! The `lstep` command: inspect, train, evaluate and compare on streams of timed interactions.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 failed. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved. Results go to standard output, everything else to standard error.
 
 mod args;
 mod audit;
@@ -29,7 +29,8 @@ use std::process::ExitCode;
 
 /// Temporal link prediction that can be trusted: who will interact with whom next?
 ///
-/// Without a command, makes the sample stream, inspects it, evaluates the counting models on it and prints the table.
+/// Without a command, makes the sample stream, inspects it, trains L-STEP and lstep-pair on it for about a minute and shows them next to
+/// the counting models. Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved.
 #[derive(Parser)]
 #[command(name = "lstep", version, after_help = EXAMPLES)]
 struct Lstep {
@@ -57,29 +58,17 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
-    /// List, fetch and convert public datasets
     Data(data::Data),
-    /// Count what is in a stream and how far it repeats itself
     Inspect(inspect::Inspect),
-    /// Make a synthetic stream with planted habits
     Generate(generate::Generate),
-    /// Ask a model about the end of a stream and print honest numbers
     Evaluate(Box<evaluate::Evaluate>),
-    /// Train a model on a stream, with everything needed to go on, evaluate and score
     Train(Box<train::Train>),
-    /// Score candidates with a trained model
     Score(score::Score),
-    /// Check on your own data that a trained model keeps the laws
     Audit(audit::Audit),
-    /// Make report.html of a run or of a comparison, to be looked at in a browser
     Report(report::Report),
-    /// Measure how far approximate positions move, beside the bound of the paper's theorem
     Bound(bound::Bound),
-    /// Train and evaluate models on datasets over seeds, with tables at the end
     Compare(Box<compare::Compare>),
-    /// Search settings of a model, chosen on validation alone
     Sweep(Box<sweep::Sweep>),
-    /// Run an experiment of the paper beside its published figures
     Paper(Box<paper::Paper>),
     /// Print the completion script of a shell
     Completions {
@@ -95,7 +84,11 @@ fn main() -> ExitCode {
         // A reader that closes the pipe early, like `head`, has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lstep: {error:#}");
+            if let Some(stopped) = error.downcast_ref::<interrupt::Stopped>() {
+                tell(stopped);
+                return ExitCode::from(interrupt::CODE);
+            }
+            tell(format!("lstep: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -121,7 +114,9 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Sweep(sweep)) => sweep.run()?,
         Some(Command::Paper(paper)) => paper.run()?,
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut script);
+            std::io::stdout().write_all(&script)?;
         }
     }
     Ok(true)
@@ -135,6 +130,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn say(line: impl std::fmt::Display) -> Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")?;
     Ok(())
+}
+
+/// Prints a line of everything else; work goes on when nobody reads it.
+fn tell(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Paper {
         let out = root.join(recipe.name);
         let (found, missing) = self.find(recipe)?;
         for line in &missing {
-            eprintln!("skipped: {line}");
+            crate::tell(format!("skipped: {line}"));
         }
         if found.is_empty() {
             bail!("none of the datasets of {} is there; fetch one, or name their folder with --data", recipe.name);
@@ -88,7 +88,7 @@ impl Paper {
             false => (self.running.jobs, grid::runs(&root)),
         };
         let go_on = "the same command again";
-        let Some(mut comparison) = grid::run(&grid, &out, &runs, jobs, go_on)? else { return Ok(()) };
+        let mut comparison = grid::run(&grid, &out, &runs, jobs, go_on)?;
         comparison.published = recipe.published();
         comparison.notes = self.notes(recipe, missing);
         comparison::tell(&comparison, &out, self.running.json)

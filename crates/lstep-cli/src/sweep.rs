@@ -104,7 +104,7 @@ impl Sweep {
             bail!("{} holds a comparison, not a search: choose another folder", out.display());
         }
         let (runs, go_on) = (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
-        let Some(searched) = grid::run(&grid, out, &runs, self.running.jobs, &go_on)? else { return Ok(()) };
+        let searched = grid::run(&grid, out, &runs, self.running.jobs, &go_on)?;
         lstep::run::write_comparison(out, &searched)?;
         let (metric, points) = ranked(&searched);
         let Some(best) = points.first() else {
@@ -121,7 +121,7 @@ impl Sweep {
             return Ok(());
         }
         for cell in &searched.failed {
-            eprintln!("failed: {}: {}", cell.model, cell.error);
+            crate::tell(format!("failed: {}: {}", cell.model, cell.error));
         }
         bail!(
             "{} of {} cells failed; the same command tries them again",

@@ -1,7 +1,7 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
 use crate::args::{Reading, read_showing};
-use crate::interrupt::stop_flag;
+use crate::interrupt::{Stopped, stop_flag};
 use crate::report::examine_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
@@ -76,8 +76,7 @@ impl Train {
         let shown =
             self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
         if !train_showing(&mut fit)? {
-            eprintln!("Stopped and saved. Go on with: lstep train --resume {shown}");
-            return Ok(());
+            bail!(Stopped(format!("Stopped and saved. Go on with: lstep train --resume {shown}")));
         }
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
@@ -133,7 +132,7 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     if !fit.is_finished() {
-        eprintln!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events());
+        crate::tell(format!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events()));
     }
     let finished = fit.run(&mut |moment| {
         match moment {
@@ -145,7 +144,7 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
             }
             Moment::Epoch(report) => {
                 let line = epoch_line(report);
-                if terminal { bar.println(line) } else { eprintln!("{line}") }
+                if terminal { bar.println(line) } else { crate::tell(line) }
             }
         }
         !stop.load(Ordering::Relaxed)

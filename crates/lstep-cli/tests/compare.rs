@@ -185,11 +185,23 @@ fn a_grid_stopped_by_ctrl_c_says_how_to_go_on() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success());
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("UTF-8");
-    assert_eq!(child.wait().expect("a child").code(), Some(0), "{rest}");
+    assert_eq!(child.wait().expect("a child").code(), Some(130), "{rest}");
     assert!(rest.contains(&format!("lstep compare --resume {}", place.at("grid"))), "{rest}");
     assert!(place.json("grid/comparison.json")["unfinished"].as_u64().expect("a count") > 0);
     done(&mut command(&["compare", "--resume", &place.at("grid")]));
     assert_eq!(numbers(&place.json("grid/comparison.json")).len(), 4);
+}
+
+#[test]
+fn seeds_are_named_as_seeds_only() {
+    let place = Place::new();
+    let words = ["train.seed", "--seeds"];
+    refused(&mut place.grid("compare", "a", &["--models", "lstep,lstep:train.seed=5", "--seeds", "0"]), &words);
+    refused(&mut place.grid("compare", "b", &["--models", "lstep", "--set", "train.seed=5"]), &words);
+    refused(
+        &mut command(&["sweep", &place.at("sample.csv"), "--set", "train.seed=1,2", "--out", &place.at("c")]),
+        &words,
+    );
 }
 
 #[test]

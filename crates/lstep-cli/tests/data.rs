@@ -114,6 +114,23 @@ fn a_file_that_is_here_is_taken_like_one_from_afar() {
 }
 
 #[test]
+fn a_file_that_is_not_the_dataset_is_not_kept_under_its_name() {
+    let place = Place::new();
+    let (wrong, right, to) = (place.at("page.html"), place.at("right.zip"), place.at("data"));
+    fs::write(&wrong, "<html>busy</html>").expect("written");
+    fs::write(&right, archive(50)).expect("written");
+    refused(&fetch(&wrong, &to), &["page.html", "not a zip archive"]);
+    assert_eq!(place.files("data/uci"), [""; 0]);
+    assert!(lstep(&fetch(&right, &to)).status.success());
+    // One that was there before is not thrown away, but the way out is named.
+    fs::remove_file(place.at("data/uci/ml_uci.csv")).expect("removed");
+    fs::remove_file(place.at("data/uci/uci.zip.sha256")).expect("removed");
+    fs::copy(&wrong, place.at("data/uci/uci.zip")).expect("copied");
+    refused(&fetch(&right, &to), &["there before", "remove", "uci.zip"]);
+    assert_eq!(place.files("data/uci"), ["uci.zip"]);
+}
+
+#[test]
 fn a_cut_download_goes_on_where_it_stopped() {
     let bytes = archive(5_000);
     let (place, host) = (Place::new(), Host::offering("uci.zip", bytes.clone()));

@@ -16,12 +16,12 @@ pub enum Error {
     Input(Box<InputFault>),
 
     /// The operating system refused to read or write.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {reason}", path = path.display())]
     Io {
         /// The file concerned.
         path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
+        /// What the operating system said; part of the message, so not its source as well.
+        reason: std::io::Error,
     },
 
     /// An event comes before its predecessor.
@@ -92,8 +92,8 @@ impl From<lstep_tensor::Error> for Error {
 
 impl Error {
     /// Wraps what the operating system said about a file.
-    pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Error::Io { path: path.as_ref().to_path_buf(), source }
+    pub fn io(path: impl AsRef<Path>, reason: std::io::Error) -> Self {
+        Error::Io { path: path.as_ref().to_path_buf(), reason }
     }
 
     /// A setting with a value it cannot have.

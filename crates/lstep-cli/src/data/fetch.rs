@@ -130,13 +130,21 @@ impl Fetch {
             part.finish(&archive)?;
             digest
         };
-        digest::keep(&archive, &digest.sha256)?;
-        let files = if unpack::is_zip(&archive) { unpacked(&archive, &folder)? } else { vec![archive.clone()] };
         let events = folder.join(&entry.file);
-        if !events.exists() {
-            let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-            bail!("{} is not in the archive, which has {}: inspect one of those", entry.file, shown.join(", "));
-        }
+        let files = match self.opened(entry, &archive, &folder, &events) {
+            Ok(files) => files,
+            Err(error) if there => {
+                bail!("{error:#}; the file was there before: remove {} to fetch it anew", archive.display())
+            }
+            Err(error) => {
+                // Nobody vouches for it, and under this name it would be taken for the dataset.
+                if witness == Witness::Nobody {
+                    fs::remove_file(&archive).with_context(|| format!("cannot remove {}", archive.display()))?;
+                }
+                bail!("{error:#}");
+            }
+        };
+        digest::keep(&archive, &digest.sha256)?;
         let bytes = fs::metadata(&archive).map_or(0, |data| data.len());
         Ok(Fetched {
             name: &entry.name,
@@ -153,6 +161,22 @@ impl Fetch {
             licence: &entry.licence,
             source: &entry.source,
         })
+    }
+
+    /// The files of an archive, which have to be those of the dataset.
+    fn opened(&self, entry: &Entry, archive: &Path, folder: &Path, events: &Path) -> Result<Vec<PathBuf>> {
+        let files = if unpack::is_zip(archive) {
+            unpacked(archive, folder)?
+        } else if archive.extension().is_some_and(|end| end == "zip") {
+            bail!("what {} gives is not a zip archive, as {} is", self.address(entry), entry.archive());
+        } else {
+            vec![archive.to_path_buf()]
+        };
+        if !events.exists() {
+            let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            bail!("{} is not in the archive, which has {}: inspect one of those", entry.file, shown.join(", "));
+        }
+        Ok(files)
     }
 
     /// Where the file comes from.
@@ -182,7 +206,7 @@ impl Fetch {
         if let Some(record) = entry.record.as_deref().filter(|_| self.from.is_none() && !there) {
             match download::text(record, &entry.source).and_then(|text| recorded(&text, entry.archive())) {
                 Ok(checksum) => return Ok((checksum, Witness::Host)),
-                Err(error) => eprintln!("The host's checksum could not be had: {error:#}"),
+                Err(error) => crate::tell(format!("The host's checksum could not be had: {error:#}")),
             }
         }
         Ok((Checksum::Unknown, Witness::Nobody))

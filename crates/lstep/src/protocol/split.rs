@@ -189,7 +189,7 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
     Error::EmptyPart {
         part,
         reason: format!("{} events at {distinct} distinct times", events.len()),
-        remedy: "give a longer stream, or other shares with --split".into(),
+        remedy: "give a longer stream, or other shares with --split, in a run with protocol.split".into(),
     }
 }
 

@@ -112,15 +112,24 @@ impl SyntheticConfig {
         if self.communities == 0 {
             return Err(Error::setting("communities", 0, "1 switches communities off"));
         }
-        if self.events == 0 || self.span == 0 || self.habit_period == 0 || self.drift == Some(0) {
-            return Err(Error::setting("events, span, habit_period or drift", 0, "it has to be at least 1"));
+        for (setting, value) in [
+            ("events", u64::from(self.events)),
+            ("span", self.span),
+            ("habit_period", self.habit_period),
+            ("drift", self.drift.unwrap_or(1)),
+            ("nodes", u64::from(self.nodes)),
+        ] {
+            if value == 0 {
+                return Err(Error::setting(setting, 0, "it has to be at least 1"));
+            }
         }
         if self.span > crate::event::EXACT as u64 / 4 {
             return Err(Error::setting("span", self.span, "times beyond 2^53 are not exact: make it shorter"));
         }
-        if self.sources.is_some_and(|sources| sources > self.nodes)
-            || self.sides().iter().any(|side| u64::from(self.communities) * 2 > side.len() as u64)
-        {
+        if let Some(sources) = self.sources.filter(|sources| *sources > self.nodes) {
+            return Err(Error::setting("sources", sources, format!("there are {} nodes in all", self.nodes)));
+        }
+        if self.sides().iter().any(|side| u64::from(self.communities) * 2 > side.len() as u64) {
             let remedy = "every community needs two nodes on each side: make fewer communities or more nodes";
             return Err(Error::setting("communities", self.communities, remedy));
         }

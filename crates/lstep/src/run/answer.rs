@@ -6,8 +6,8 @@ use crate::event::{Clock, Events, Names, NodeId, Side, Time};
 use crate::graph::EventLog;
 use crate::live::Live;
 use crate::model::laws::{Breach, Check, Law, check_model};
-use crate::protocol::{NodeSet, Queries, StepRule};
-use crate::read::read;
+use crate::protocol::{NodeSet, Queries, StepRule, Visibility, cut};
+use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
 use serde::Serialize;
 use std::path::Path;
 
@@ -17,6 +17,8 @@ pub struct Answerer {
     names: Names,
     clock: Clock,
     destinations: Vec<NodeId>,
+    /// How the run's files call their columns.
+    columns: ReadOptions,
 }
 
 /// A scored pair, as the files name it.
@@ -39,7 +41,7 @@ impl Answerer {
     pub fn open(folder: &RunFolder, more: Option<&Path>) -> Result<Answerer> {
         let trained = Trained::open(folder)?;
         let session = trained.at_the_end()?;
-        let (step, options) = (trained.config().protocol.step(), trained.config().data.options());
+        let (protocol, options) = (trained.config().protocol.clone(), trained.config().data.options());
         let stream = trained.into_stream();
         let destinations: NodeSet = stream.log.events().destinations().iter().copied().collect();
         let mut answerer = Answerer {
@@ -47,33 +49,45 @@ impl Answerer {
             names: stream.names,
             clock: stream.clock,
             destinations: destinations.iter().collect(),
+            columns: ReadOptions { node_features: None, ..options.clone() },
         };
         if let Some(path) = more {
-            let size = if let StepRule::Events(events) = step { events } else { 1 };
-            answerer.observe(path, read(path, &options)?, size as usize)?;
+            // What has happened since may come in any order; the log wants it in that of time.
+            let more = read(path, &ReadOptions { sort: true, ..options })?;
+            answerer.observe(path, &more, protocol.step(), protocol.visibility())?;
         }
         Ok(answerer)
     }
 
-    fn observe(&mut self, path: &Path, more: crate::read::Dataset, step: usize) -> Result<()> {
-        let mut destinations: NodeSet = self.destinations.iter().copied().collect();
-        for event in more.events.iter() {
-            let mut node = |node, side| self.names.intern(&more.names.name(node).to_string(), side);
-            let (source, destination) =
-                (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
-            let time = self.clock.parse(&more.clock.show(event.time)).ok_or_else(|| {
-                let fault =
-                    InputFault::new(path.display().to_string(), "is no time of the run's clock", "write times alike");
-                fault.column("time").value(more.clock.show(event.time))
-            })?;
-            let features = more.events.features().row(event.number as usize);
-            self.live.push(source, destination, time, features)?;
-            destinations.insert(destination);
-            if (event.number as usize + 1).is_multiple_of(step) {
-                self.live.observe()?;
-            }
+    /// Takes in further events in the steps that the run's own would have been taken in.
+    fn observe(&mut self, path: &Path, more: &Dataset, rule: StepRule, visibility: Visibility) -> Result<()> {
+        let fault = |problem: String, remedy: &str| InputFault::new(path.display().to_string(), problem, remedy);
+        let (width, given) = (self.live.log().events().features().width(), more.events.features().width());
+        if given != width {
+            let problem = format!("has {given} features for each event, the run's events have {width}");
+            return Err(fault(problem, "give the same columns").into());
         }
-        self.live.observe()?;
+        let mut destinations: NodeSet = self.destinations.iter().copied().collect();
+        for step in cut(&more.events, 0..more.events.len() as u32, rule, visibility) {
+            for number in step {
+                let event = more.events.at(number as usize);
+                let mut node = |node, side| self.names.intern(&more.names.name(node).to_string(), side);
+                let (source, destination) =
+                    (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
+                let shown = more.clock.show(event.time);
+                let time = self.clock.parse(&shown).ok_or_else(|| {
+                    fault("is no time of the run's clock".into(), "write times alike").column("time").value(&shown)
+                })?;
+                if let Some(last) = self.live.log().events().times().last().filter(|last| time < **last) {
+                    let problem = format!("is before the last event that is known, at {}", self.clock.show(*last));
+                    let remedy = "give only what has happened since";
+                    return Err(fault(problem, remedy).column("time").value(&shown).into());
+                }
+                self.live.push(source, destination, time, more.events.features().row(number as usize))?;
+                destinations.insert(destination);
+            }
+            self.live.observe()?;
+        }
         self.destinations = destinations.iter().collect();
         Ok(())
     }
@@ -82,7 +96,10 @@ impl Answerer {
     pub fn top(&self, source: &str, at: Option<&str>, count: usize) -> Result<Vec<Scored>> {
         let time = match at {
             Some(text) => {
-                self.clock.parse(text).ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?
+                let time = self.clock.parse(text);
+                let time = time.ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?;
+                self.still_to_come(time).map_err(|remedy| Error::setting("at", text, remedy))?;
+                time
             }
             None => self.after_the_last()?,
         };
@@ -99,7 +116,7 @@ impl Answerer {
 
     /// The scores of the pairs of a file, in the order of their times, equal ones in the file's order.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
-        let options = crate::read::ReadOptions { sort: true, ..Default::default() };
+        let options = ReadOptions { features: FeatureColumns::None, sort: true, ..self.columns.clone() };
         let pairs = read(path, &options)?;
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
@@ -112,6 +129,10 @@ impl Answerer {
                 .clock
                 .parse(&text)
                 .ok_or_else(|| Error::setting("a time of the pairs", &text, "write times as the run's events do"))?;
+            self.still_to_come(time).map_err(|remedy| {
+                let fault = InputFault::new(path.display().to_string(), "is no time to come", remedy);
+                fault.column("time").value(&text)
+            })?;
             ask.push(source, time, [destination]);
             rows.push((source, destination, time));
         }
@@ -124,6 +145,16 @@ impl Answerer {
         self.names.find(id, side).ok_or_else(|| {
             Error::setting("node", id, "no event names it on that side: check the id, or add its events with --events")
         })
+    }
+
+    /// A state that has observed an event cannot answer as if it had not happened; what to do instead, if it would have to.
+    fn still_to_come(&self, time: Time) -> std::result::Result<(), String> {
+        match self.live.log().events().times().last().filter(|last| time <= **last) {
+            None => Ok(()),
+            Some(last) => {
+                Err(format!("the model has observed events up to {}: ask about a later time", self.clock.show(*last)))
+            }
+        }
     }
 
     /// The smallest step of the clock after the last event, so that the last event counts as past.

@@ -88,25 +88,21 @@ impl RunConfig {
             let over: Table = text.parse().map_err(|error| refused(name, &error))?;
             lay_over(&mut table, over);
         }
+        let without_keys = table.clone();
         for key in keys {
-            let (path, value) = key
-                .split_once('=')
-                .ok_or_else(|| Error::setting("set", key, "write it as key=value, for example model.recent=30"))?;
-            // A value that is no TOML is a text, so that names need no quotes.
-            let value = format!("value = {value}")
-                .parse::<Table>()
-                .ok()
-                .and_then(|mut table| table.remove("value"))
-                .unwrap_or_else(|| Value::String(value.to_string()));
-            let mut over = value;
-            for part in path.split('.').rev() {
-                over = Value::Table(Table::from_iter([(part.to_string(), over)]));
-            }
-            if let Value::Table(over) = over {
-                lay_over(&mut table, over);
-            }
+            lay_key_over(&mut table, key)?;
         }
-        table.try_into().map_err(|error| refused("settings", &error))
+        table.try_into().or_else(|error| {
+            // Which key it is shows when they are laid over one by one.
+            let mut table = without_keys;
+            for key in keys {
+                lay_key_over(&mut table, key)?;
+                if let Err(error) = RunConfig::deserialize(table.clone()) {
+                    return Err(refused(key, &error));
+                }
+            }
+            Err(refused(file.map_or("settings", |(name, _)| name), &error))
+        })
     }
 
     /// The same run under another protocol, with that protocol's own settings for the data.
@@ -138,6 +134,26 @@ impl RunConfig {
 
 fn refused(name: &str, error: &toml::de::Error) -> Error {
     Error::setting("configuration", name, error.to_string().trim_end().to_string())
+}
+
+/// Puts one setting, `path=value`, over a table.
+fn lay_key_over(table: &mut Table, key: &str) -> Result<()> {
+    let (path, value) = key
+        .split_once('=')
+        .ok_or_else(|| Error::setting("set", key, "write it as key=value, for example model.recent=30"))?;
+    // A value that is no TOML is a text, so that names need no quotes.
+    let mut over = format!("value = {value}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(value.to_string()));
+    for part in path.split('.').rev() {
+        over = Value::Table(Table::from_iter([(part.to_string(), over)]));
+    }
+    if let Value::Table(over) = over {
+        lay_over(table, over);
+    }
+    Ok(())
 }
 
 /// Puts one table over another, key by key. A protocol or model of another name replaces the old one wholly.
@@ -197,5 +213,8 @@ mod tests {
         let error = start(None).with(None, &["model.recnt=9".to_string()]).expect_err("misspelt");
         assert!(error.to_string().contains("recnt"), "{error}");
         assert!(start(None).with(None, &["epochs".to_string()]).is_err());
+        let keys = ["train.epochs=3", "model.recent=-1", "train.seed=2"].map(String::from);
+        let error = start(None).with(None, &keys).expect_err("no count").to_string();
+        assert!(error.contains("model.recent=-1") && !error.contains("train"), "{error}");
     }
 }

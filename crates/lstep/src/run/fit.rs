@@ -57,6 +57,15 @@ impl RunFolder {
     /// The settings of the run.
     pub fn config(&self) -> Result<RunConfig> {
         let path = self.file("config.toml");
+        if !self.holds_a_run() {
+            let remedy = "name a folder that `lstep train` made";
+            return Err(InputFault::new(
+                self.path.display().to_string(),
+                "holds no run: there is no config.toml",
+                remedy,
+            )
+            .into());
+        }
         let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
         RunConfig::from_toml(&path.display().to_string(), &text)
     }
@@ -372,6 +381,11 @@ impl Trained {
 
     fn read(ground: Ground, folder: &RunFolder, fingerprint: &str) -> Result<Trained> {
         let best = folder.file("best.safetensors");
+        if !best.exists() {
+            let shown = folder.path.display().to_string();
+            let remedy = format!("go on with: lstep train --resume {shown}");
+            return Err(InputFault::new(shown, "has no best.safetensors, for no epoch is finished", remedy).into());
+        }
         let checkpoint = Checkpoint::read(&best)?;
         same_stream(&best, &checkpoint, fingerprint)?;
         let mut pupil = ground.pupil()?;

@@ -65,8 +65,10 @@ impl Default for TrainConfig {
 impl TrainConfig {
     /// Refuses values that training cannot have.
     pub fn check(&self) -> Result<()> {
-        if self.epochs == 0 || self.patience == 0 {
-            return Err(Error::setting("epochs and patience", 0, "both are at least 1"));
+        for (setting, value) in [("train.epochs", self.epochs), ("train.patience", self.patience)] {
+            if value == 0 {
+                return Err(Error::setting(setting, 0, "it has to be at least 1"));
+            }
         }
         let shares = [self.historical, self.novel, self.historical + self.novel];
         if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {

@@ -177,8 +177,9 @@ fn settings_that_make_no_stream_are_refused() {
     assert!(refused(SyntheticConfig { skew: 0.5, ..base() }).contains("skew is 0.5"));
     assert!(refused(SyntheticConfig { communities: 0, ..base() }).contains("communities is 0"));
     assert!(refused(SyntheticConfig { communities: 501, ..base() }).contains("every community needs two nodes"));
-    assert!(refused(SyntheticConfig { sources: Some(2000), ..base() }).contains("every community needs two nodes"));
-    assert!(refused(SyntheticConfig { events: 0, ..base() }).contains("at least 1"));
+    assert!(refused(SyntheticConfig { sources: Some(2000), ..base() }).contains("sources is 2000: there are"));
+    assert!(refused(SyntheticConfig { events: 0, ..base() }).contains("events is 0: it has to be at least 1"));
+    assert!(refused(SyntheticConfig { nodes: 0, ..base() }).contains("nodes is 0"));
     assert!(refused(SyntheticConfig { events: 100, ..base() }).contains("habits alone would fill 100 events"));
     assert!(refused(SyntheticConfig { span: u64::MAX, ..base() }).contains("span is"));
 }

@@ -242,6 +242,10 @@ impl Grid {
         if let Some(label) = double(&labels) {
             return Err(Error::setting("models", label, "it is there twice: name every model once"));
         }
+        let keys = self.set.iter().cloned().chain(self.models.iter().flat_map(ModelSpec::keys));
+        if let Some(seed) = keys.filter_map(|key| key.strip_prefix("train.seed=").map(String::from)).next() {
+            return Err(Error::setting("train.seed", seed, "a grid has its own seeds: name them with --seeds"));
+        }
         if let Some(seed) = double(&self.seeds) {
             return Err(Error::setting("seeds", seed, "it is there twice: name every seed once"));
         }

@@ -31,13 +31,28 @@ impl FromStr for Axis {
         let (key, values) = text.split_once('=').ok_or_else(|| Error::setting("set", text, example))?;
         let values = match values.split_once("..") {
             Some((low, high)) => range(low, high).ok_or_else(|| Error::setting("set", text, example))?,
-            None => Values::List(values.split(',').map(|value| value.trim().to_string()).collect()),
+            None => Values::List(listed(values)),
         };
         if key.is_empty() || matches!(&values, Values::List(list) if list.iter().any(String::is_empty)) {
             return Err(Error::setting("set", text, example));
         }
         Ok(Axis { key: key.to_string(), values })
     }
+}
+
+/// The values between commas; those inside brackets or quotes belong to a value.
+fn listed(text: &str) -> Vec<String> {
+    let (mut depth, mut quoted) = (0u32, false);
+    let between = |letter: char| {
+        match letter {
+            '"' => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0 && !quoted
+    };
+    text.split(between).map(|value| value.trim().to_string()).collect()
 }
 
 fn range(low: &str, high: &str) -> Option<Values> {
@@ -138,6 +153,10 @@ mod tests {
         assert_eq!(axes[0].fixed(), None);
         assert_eq!("train.epochs=3".parse::<Axis>().expect("one value").fixed().as_deref(), Some("train.epochs=3"));
         assert_eq!(search_points(&lstep(), &[], None).expect("nothing to search"), [lstep()]);
+        let split: Axis = "protocol.split=[0.6,0.8]".parse().expect("one list");
+        assert_eq!(split.fixed().as_deref(), Some("protocol.split=[0.6,0.8]"));
+        let kinds: Axis = r#"train.select=["random"],["random","historical"]"#.parse().expect("two lists");
+        assert_eq!(search_points(&lstep(), &[kinds], None).expect("lists").len(), 2);
     }
 
     #[test]
