@@ -102,7 +102,7 @@ macro_rules! read {
 fn graphmixer_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("graphmixer"), read!("graphmixer_featureless")] {
         let ModelConfig::GraphMixer(config) = &fixture.config else { panic!("another system") };
-        compare(Learned::new(GraphMixer::new(config.clone(), 0).expect("right settings")), &fixture);
+        compare(Learned::<GraphMixer>::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 
@@ -110,7 +110,7 @@ fn graphmixer_is_the_plain_one_with_features_and_without() {
 fn tgn_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("tgn"), read!("tgn_featureless")] {
         let ModelConfig::Tgn(config) = &fixture.config else { panic!("another system") };
-        compare(Learned::new(Tgn::new(config.clone(), 0).expect("right settings")), &fixture);
+        compare(Learned::<Tgn>::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 
@@ -118,6 +118,6 @@ fn tgn_is_the_plain_one_with_features_and_without() {
 fn dygformer_is_the_plain_one_with_features_and_without_padded_and_not() {
     for fixture in [read!("dygformer"), read!("dygformer_featureless"), read!("dygformer_unpadded")] {
         let ModelConfig::DyGFormer(config) = &fixture.config else { panic!("another system") };
-        compare(Learned::new(DyGFormer::new(config.clone(), 0).expect("right settings")), &fixture);
+        compare(Learned::<DyGFormer>::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }

@@ -89,9 +89,9 @@ impl ModelConfig {
             ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, facts),
             ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
             ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
-            ModelConfig::GraphMixer(config) => open(Learned::new(GraphMixer::new(config.clone(), 0)?), facts),
-            ModelConfig::Tgn(config) => open(Learned::new(Tgn::new(config.clone(), 0)?), facts),
-            ModelConfig::DyGFormer(config) => open(Learned::new(DyGFormer::new(config.clone(), 0)?), facts),
+            ModelConfig::GraphMixer(config) => open(Learned::<GraphMixer>::new(config.clone(), 0)?, facts),
+            ModelConfig::Tgn(config) => open(Learned::<Tgn>::new(config.clone(), 0)?, facts),
+            ModelConfig::DyGFormer(config) => open(Learned::<DyGFormer>::new(config.clone(), 0)?, facts),
         })
     }
 
@@ -100,11 +100,11 @@ impl ModelConfig {
         match self {
             ModelConfig::Lstep(config) => Ok(teach(Lstep::new(config.clone(), seed)?, facts, optimiser)),
             ModelConfig::GraphMixer(config) => {
-                Ok(teach(Learned::new(GraphMixer::new(config.clone(), seed)?), facts, optimiser))
+                Ok(teach(Learned::<GraphMixer>::new(config.clone(), seed)?, facts, optimiser))
             }
-            ModelConfig::Tgn(config) => Ok(teach(Learned::new(Tgn::new(config.clone(), seed)?), facts, optimiser)),
+            ModelConfig::Tgn(config) => Ok(teach(Learned::<Tgn>::new(config.clone(), seed)?, facts, optimiser)),
             ModelConfig::DyGFormer(config) => {
-                Ok(teach(Learned::new(DyGFormer::new(config.clone(), seed)?), facts, optimiser))
+                Ok(teach(Learned::<DyGFormer>::new(config.clone(), seed)?, facts, optimiser))
             }
             counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
         }

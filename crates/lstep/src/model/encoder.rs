@@ -21,6 +21,9 @@ use rustc_hash::FxHashMap;
 
 /// What turns questions into logits.
 pub trait Encoder: Clone + Send + Sync {
+    /// The settings.
+    type Config;
+
     /// What passing events leave behind.
     type State: Clone + Send + Sync;
 
@@ -33,11 +36,8 @@ pub trait Encoder: Clone + Send + Sync {
     /// Pairs of one piece of a call or of a lesson.
     const PAIRS_AT_ONCE: usize;
 
-    /// The weights.
-    fn parameters(&self) -> &Parameters;
-
-    /// The weights, to be changed.
-    fn parameters_mut(&mut self) -> &mut Parameters;
+    /// An encoder whose weights are added to the parameters.
+    fn new(config: Self::Config, parameters: &mut Parameters) -> Result<Self>;
 
     /// Widths of node and event features that the weights have room for.
     fn feature_widths(&self) -> FeatureWidths;
@@ -56,7 +56,14 @@ pub trait Encoder: Clone + Send + Sync {
     ) -> Var;
 
     /// Lets true events change the state.
-    fn observe(&self, room: &mut Room<Self::Lists>, known: Revealed<'_>, state: &mut Self::State, step: &[Event]);
+    fn observe(
+        &self,
+        parameters: &Parameters,
+        room: &mut Room<Self::Lists>,
+        known: Revealed<'_>,
+        state: &mut Self::State,
+        step: &[Event],
+    );
 
     /// Writes the state into a checkpoint.
     fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
@@ -113,16 +120,19 @@ pub struct Room<L> {
     asked: Asked,
 }
 
-/// An encoder as a model.
+/// An encoder and its weights as a model.
 pub struct Learned<E: Encoder> {
     encoder: E,
+    parameters: Parameters,
     rooms: Rooms<Room<E::Lists>>,
 }
 
 impl<E: Encoder> Learned<E> {
-    /// The model of an encoder.
-    pub fn new(encoder: E) -> Learned<E> {
-        Learned { encoder, rooms: Rooms::default() }
+    /// The model with weights drawn from a seed.
+    pub fn new(config: E::Config, seed: u64) -> Result<Learned<E>> {
+        let mut parameters = Parameters::new(seed);
+        let encoder = E::new(config, &mut parameters)?;
+        Ok(Learned { encoder, parameters, rooms: Rooms::default() })
     }
 
     /// The share of a lesson's loss that some of its pairs have, events and negatives in turn.
@@ -136,7 +146,7 @@ impl<E: Encoder> Learned<E> {
         gradients: &mut Gradients,
     ) -> f64 {
         let pairs = asked.sources.len();
-        let mut tape = workspace.train(self.encoder.parameters(), draw);
+        let mut tape = workspace.train(&self.parameters, draw);
         let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
         let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
         let loss = tape.cross_entropy(logits, labels);
@@ -149,7 +159,7 @@ impl<E: Encoder> Learned<E> {
 
 impl<E: Encoder> Clone for Learned<E> {
     fn clone(&self) -> Learned<E> {
-        Learned::new(self.encoder.clone())
+        Learned { encoder: self.encoder.clone(), parameters: self.parameters.clone(), rooms: Rooms::default() }
     }
 }
 
@@ -173,7 +183,7 @@ impl<E: Encoder> Model for Learned<E> {
                     let Some((source, candidate)) = pairs.next() else { break };
                     asked.pair(source, candidate);
                 }
-                let mut tape = workspace.infer(self.encoder.parameters());
+                let mut tape = workspace.infer(&self.parameters);
                 let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
                 let logits = tape.value(logits);
                 values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
@@ -183,18 +193,18 @@ impl<E: Encoder> Model for Learned<E> {
     }
 
     fn observe(&self, known: Revealed<'_>, state: &mut E::State, step: &[Event]) -> Result<()> {
-        self.rooms.with(|room| self.encoder.observe(room, known, state, step));
+        self.rooms.with(|room| self.encoder.observe(&self.parameters, room, known, state, step));
         Ok(())
     }
 }
 
 impl<E: Encoder> Learner for Learned<E> {
     fn parameters(&self) -> &Parameters {
-        self.encoder.parameters()
+        &self.parameters
     }
 
     fn parameters_mut(&mut self) -> &mut Parameters {
-        self.encoder.parameters_mut()
+        &mut self.parameters
     }
 
     /// Mean binary cross-entropy over the events and as many negatives.

@@ -97,7 +97,6 @@ impl GraphMixerConfig {
 #[derive(Clone)]
 pub struct GraphMixer {
     config: GraphMixerConfig,
-    parameters: Parameters,
     token: Linear,
     mixers: Vec<Mixer>,
     out: Linear,
@@ -105,25 +104,6 @@ pub struct GraphMixer {
 }
 
 impl GraphMixer {
-    /// An encoder with weights drawn from a seed.
-    pub fn new(config: GraphMixerConfig, seed: u64) -> Result<GraphMixer> {
-        config.check()?;
-        let mut parameters = Parameters::new(seed);
-        let inner = |expansion: f64, width: usize| ((expansion * width as f64) as usize).max(1);
-        let widths = MixerWidths {
-            tokens: config.recent,
-            channels: config.channels,
-            token_inner: inner(config.token_expansion, config.recent),
-            channel_inner: inner(config.channel_expansion, config.channels),
-        };
-        let token = Linear::add(&mut parameters, "token", config.time_width + config.edge_width, config.channels);
-        let mixers =
-            (0..config.layers).map(|layer| Mixer::add(&mut parameters, &format!("mixer.{layer}"), widths)).collect();
-        let out = Linear::add(&mut parameters, "out", config.channels + config.node_width, config.node_width);
-        let predictor = Predictor::add(&mut parameters, config.node_width);
-        Ok(GraphMixer { config, parameters, token, mixers, out, predictor })
-    }
-
     /// Encodings of seeds, [seeds, d_N].
     fn encode<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, asked: &Asked, meetings: &mut Meetings) -> Var {
         meetings.gather(past, &asked.seeds, self.config.recent, self.config.sampling);
@@ -207,17 +187,27 @@ impl GraphMixer {
 }
 
 impl Encoder for GraphMixer {
+    type Config = GraphMixerConfig;
     type State = ();
     type Lists = Meetings;
     const SEEDS_AT_ONCE: usize = 48;
     const PAIRS_AT_ONCE: usize = 65_536;
 
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut Parameters {
-        &mut self.parameters
+    fn new(config: GraphMixerConfig, parameters: &mut Parameters) -> Result<GraphMixer> {
+        config.check()?;
+        let inner = |expansion: f64, width: usize| ((expansion * width as f64) as usize).max(1);
+        let widths = MixerWidths {
+            tokens: config.recent,
+            channels: config.channels,
+            token_inner: inner(config.token_expansion, config.recent),
+            channel_inner: inner(config.channel_expansion, config.channels),
+        };
+        let token = Linear::add(parameters, "token", config.time_width + config.edge_width, config.channels);
+        let mixers =
+            (0..config.layers).map(|layer| Mixer::add(parameters, &format!("mixer.{layer}"), widths)).collect();
+        let out = Linear::add(parameters, "out", config.channels + config.node_width, config.node_width);
+        let predictor = Predictor::add(parameters, config.node_width);
+        Ok(GraphMixer { config, token, mixers, out, predictor })
     }
 
     fn feature_widths(&self) -> FeatureWidths {
@@ -238,7 +228,7 @@ impl Encoder for GraphMixer {
         self.predictor.apply_within(tape, hidden, &asked.sources, &asked.candidates)
     }
 
-    fn observe(&self, _: &mut Room<Meetings>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
+    fn observe(&self, _: &Parameters, _: &mut Room<Meetings>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

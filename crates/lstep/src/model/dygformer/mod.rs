@@ -31,7 +31,6 @@ use lstep_tensor::{Activation, Blocks, Parameters, Segments, Tape, Var, Weightin
 #[derive(Clone)]
 pub struct DyGFormer {
     config: DyGFormerConfig,
-    parameters: Parameters,
     time: TimeEncoder,
     count_in: Linear,
     count_out: Linear,
@@ -136,40 +135,6 @@ impl Side {
 }
 
 impl DyGFormer {
-    /// An encoder with weights drawn from a seed.
-    pub fn new(config: DyGFormerConfig, seed: u64) -> Result<DyGFormer> {
-        config.check()?;
-        let DyGFormerConfig { time_width, node_width, edge_width, channel_width, patch, layers, .. } = config;
-        let mut parameters = Parameters::new(seed);
-        let time = TimeEncoder::add(&mut parameters, time_width);
-        let width = 4 * channel_width;
-        let transformers = (0..layers)
-            .map(|layer| Transformer::add(&mut parameters, &format!("transformer.{layer}"), width))
-            .collect();
-        let mut layer = |name: &str, inputs: usize, outputs: usize| Linear::add(&mut parameters, name, inputs, outputs);
-        let (count_in, count_out) =
-            (layer("count.in", 1, channel_width), layer("count.out", channel_width, channel_width));
-        let mut channel = |name: &str, inputs: usize| layer(name, patch * inputs, channel_width);
-        let (node_patch, edge_patch) = (channel("patch.node", node_width), channel("patch.edge", edge_width));
-        let (time_patch, count_patch) = (channel("patch.time", time_width), channel("patch.count", channel_width));
-        let out = layer("out", width, node_width);
-        let predictor = Predictor::add(&mut parameters, node_width);
-        Ok(DyGFormer {
-            config,
-            parameters,
-            time,
-            count_in,
-            count_out,
-            node_patch,
-            edge_patch,
-            time_patch,
-            count_patch,
-            transformers,
-            out,
-            predictor,
-        })
-    }
-
     /// Node, event and time channels of all patches of all seeds, the empty patch first: [1 + patches, 3 channel_width].
     fn of_seeds<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, patches: &Patches) -> Var {
         let entry_rows = |width: usize, fill: &dyn Fn(usize, &mut [f32])| {
@@ -288,17 +253,40 @@ impl DyGFormer {
 }
 
 impl Encoder for DyGFormer {
+    type Config = DyGFormerConfig;
     type State = ();
     type Lists = Patches;
     const SEEDS_AT_ONCE: usize = 4_096;
     const PAIRS_AT_ONCE: usize = 32;
 
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut Parameters {
-        &mut self.parameters
+    fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<DyGFormer> {
+        config.check()?;
+        let DyGFormerConfig { time_width, node_width, edge_width, channel_width, patch, layers, .. } = config;
+        let time = TimeEncoder::add(parameters, time_width);
+        let width = 4 * channel_width;
+        let transformers =
+            (0..layers).map(|layer| Transformer::add(parameters, &format!("transformer.{layer}"), width)).collect();
+        let mut layer = |name: &str, inputs: usize, outputs: usize| Linear::add(parameters, name, inputs, outputs);
+        let (count_in, count_out) =
+            (layer("count.in", 1, channel_width), layer("count.out", channel_width, channel_width));
+        let mut channel = |name: &str, inputs: usize| layer(name, patch * inputs, channel_width);
+        let (node_patch, edge_patch) = (channel("patch.node", node_width), channel("patch.edge", edge_width));
+        let (time_patch, count_patch) = (channel("patch.time", time_width), channel("patch.count", channel_width));
+        let out = layer("out", width, node_width);
+        let predictor = Predictor::add(parameters, node_width);
+        Ok(DyGFormer {
+            config,
+            time,
+            count_in,
+            count_out,
+            node_patch,
+            edge_patch,
+            time_patch,
+            count_patch,
+            transformers,
+            out,
+            predictor,
+        })
     }
 
     fn feature_widths(&self) -> FeatureWidths {
@@ -334,7 +322,7 @@ impl Encoder for DyGFormer {
         self.predictor.apply(tape, (source, pairs), (candidate, pairs))
     }
 
-    fn observe(&self, _: &mut Room<Patches>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
+    fn observe(&self, _: &Parameters, _: &mut Room<Patches>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

@@ -38,7 +38,6 @@ use rustc_hash::FxHashMap;
 #[derive(Clone)]
 pub struct Tgn {
     config: TgnConfig,
-    parameters: Parameters,
     time: TimeEncoder,
     updater: [ParameterId; 4],
     attention: TemporalAttention,
@@ -75,30 +74,13 @@ impl Nodes {
     }
 }
 
-impl Tgn {
-    /// An encoder with weights drawn from a seed.
-    pub fn new(config: TgnConfig, seed: u64) -> Result<Tgn> {
-        config.check()?;
-        let TgnConfig { time_width, node_width, edge_width, heads, .. } = config;
-        let mut parameters = Parameters::new(seed);
-        let time = TimeEncoder::add(&mut parameters, time_width);
-        // PyTorch draws all weights of a cell by the width of its memory.
-        let mut gates = |name: &str, rows: usize, inputs: usize| {
-            parameters.add(&format!("updater.{name}"), rows, inputs, Init::Linear { inputs: node_width })
-        };
-        let three = 3 * node_width;
-        let updater = [
-            gates("input.weight", three, 2 * node_width + time_width + edge_width),
-            gates("hidden.weight", three, node_width),
-            gates("input.bias", 1, three),
-            gates("hidden.bias", 1, three),
-        ];
-        let widths = AttentionWidths { node: node_width, time: time_width, edge: edge_width, heads };
-        let attention = TemporalAttention::add(&mut parameters, "attention", widths);
-        let predictor = Predictor::add(&mut parameters, node_width);
-        Ok(Tgn { config, parameters, time, updater, attention, predictor })
-    }
+/// What is computed with, outside of a question.
+struct Desk<'a> {
+    parameters: &'a Parameters,
+    workspace: &'a mut Workspace,
+}
 
+impl Tgn {
     /// The memories that pending messages make of some rows, [rows, node width]: GRU(message, memory).
     fn updated<'t>(&self, tape: &mut Tape<'t>, memories: &'t Memories, table: Var, rows: &[u32]) -> Var {
         let [input_weight, hidden_weight, input_bias, hidden_bias] = self.updater.map(|id| tape.parameter(id));
@@ -207,13 +189,13 @@ impl Tgn {
     }
 
     /// Makes the pending messages of some nodes part of their memories.
-    fn settle(&self, workspace: &mut Workspace, memories: &mut Memories, nodes: &[NodeId]) {
+    fn settle(&self, at: Desk<'_>, memories: &mut Memories, nodes: &[NodeId]) {
         let rows = nodes.iter().filter_map(|&node| memories.row(node));
         let pending: Vec<u32> = rows.filter(|&row| memories.is_pending(row)).collect();
         if pending.is_empty() {
             return;
         }
-        let mut tape = workspace.infer(&self.parameters);
+        let mut tape = at.workspace.infer(at.parameters);
         let table = tape.borrow(memories.table(), self.config.node_width);
         let updated = self.updated(&mut tape, memories, table, &pending);
         let vectors = tape.value(updated).to_vec();
@@ -223,14 +205,14 @@ impl Tgn {
     /// Leaves each node the message of its newest event. `newest` has the other node and the event of each.
     fn send_messages(
         &self,
-        workspace: &mut Workspace,
+        at: Desk<'_>,
         past: Past<'_>,
         memories: &mut Memories,
         nodes: &[NodeId],
         newest: &[(NodeId, Event)],
     ) {
         let width = self.config.node_width;
-        let mut tape = workspace.infer(&self.parameters);
+        let mut tape = at.workspace.infer(at.parameters);
         let waited = nodes.iter().zip(newest).map(|(&node, (_, event))| event.time.value() - memories.changed(node));
         let waited = tape.times(waited);
         let times = self.time.apply(&mut tape, waited);
@@ -256,17 +238,31 @@ impl Tgn {
 }
 
 impl Encoder for Tgn {
+    type Config = TgnConfig;
     type State = Memories;
     type Lists = Lists;
     const SEEDS_AT_ONCE: usize = 1_024;
     const PAIRS_AT_ONCE: usize = 65_536;
 
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut Parameters {
-        &mut self.parameters
+    fn new(config: TgnConfig, parameters: &mut Parameters) -> Result<Tgn> {
+        config.check()?;
+        let TgnConfig { time_width, node_width, edge_width, heads, .. } = config;
+        let time = TimeEncoder::add(parameters, time_width);
+        // PyTorch draws all weights of a cell by the width of its memory.
+        let mut gates = |name: &str, rows: usize, inputs: usize| {
+            parameters.add(&format!("updater.{name}"), rows, inputs, Init::Linear { inputs: node_width })
+        };
+        let three = 3 * node_width;
+        let updater = [
+            gates("input.weight", three, 2 * node_width + time_width + edge_width),
+            gates("hidden.weight", three, node_width),
+            gates("input.bias", 1, three),
+            gates("hidden.bias", 1, three),
+        ];
+        let widths = AttentionWidths { node: node_width, time: time_width, edge: edge_width, heads };
+        let attention = TemporalAttention::add(parameters, "attention", widths);
+        let predictor = Predictor::add(parameters, node_width);
+        Ok(Tgn { config, time, updater, attention, predictor })
     }
 
     fn feature_widths(&self) -> FeatureWidths {
@@ -289,7 +285,14 @@ impl Encoder for Tgn {
         self.predictor.apply_within(tape, hidden, &asked.sources, &asked.candidates)
     }
 
-    fn observe(&self, room: &mut Room<Lists>, known: Revealed<'_>, memories: &mut Memories, step: &[Event]) {
+    fn observe(
+        &self,
+        parameters: &Parameters,
+        room: &mut Room<Lists>,
+        known: Revealed<'_>,
+        memories: &mut Memories,
+        step: &[Event],
+    ) {
         let nodes = &mut room.lists.nodes;
         nodes.clear();
         let mut newest = Vec::new();
@@ -303,8 +306,9 @@ impl Encoder for Tgn {
                 }
             }
         }
-        self.settle(&mut room.workspace, memories, &nodes.list);
-        self.send_messages(&mut room.workspace, known.past(), memories, &nodes.list, &newest);
+        let workspace = &mut room.workspace;
+        self.settle(Desk { parameters, workspace }, memories, &nodes.list);
+        self.send_messages(Desk { parameters, workspace }, known.past(), memories, &nodes.list, &newest);
     }
 
     fn save_state<'a>(&self, memories: &'a Memories, checkpoint: &mut Checkpoint<'a>) {
