@@ -251,6 +251,20 @@ mod tests {
     }
 
     #[test]
+    fn products_of_rows_have_the_bits_of_one_product_each() {
+        let numbers = |shift: f32| -> Vec<f32> { (0..3 * 48).map(|i| (i as f32 * 0.7 + shift).sin()).collect() };
+        let (a, b) = (numbers(0.0), numbers(1.0));
+        let mut products = [0.0; 6];
+        row_products(&a, &b[..2 * 48], 48, &mut products);
+        for (place, &product) in products.iter().enumerate() {
+            let (x, y) = (&a[place / 2 * 48..][..48], &b[place % 2 * 48..][..48]);
+            assert_eq!(product, dot(x, y), "{place}");
+        }
+        row_products(&[], &b, 48, &mut products);
+        assert!(products.iter().all(|&product| product != 0.0), "no row, no product");
+    }
+
+    #[test]
     fn adding_rows_in_fours_gives_the_bits_of_adding_them_singly() {
         let rows: Vec<Vec<f32>> = (0..7).map(|r| (0..37).map(|i| ((r * 37 + i) as f32).sin()).collect()).collect();
         let mut fused = vec![0.5; 37];

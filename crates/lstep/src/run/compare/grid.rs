@@ -242,8 +242,8 @@ impl Grid {
         if let Some(label) = double(&labels) {
             return Err(Error::setting("models", label, "it is there twice: name every model once"));
         }
-        let keys = self.set.iter().cloned().chain(self.models.iter().flat_map(ModelSpec::keys));
-        if let Some(seed) = keys.filter_map(|key| key.strip_prefix("train.seed=").map(String::from)).next() {
+        let mut keys = self.set.iter().cloned().chain(self.models.iter().flat_map(ModelSpec::keys));
+        if let Some(seed) = keys.find_map(|key| key.strip_prefix("train.seed=").map(String::from)) {
             return Err(Error::setting("train.seed", seed, "a grid has its own seeds: name them with --seeds"));
         }
         if let Some(seed) = double(&self.seeds) {
