@@ -1,6 +1,6 @@
 //! Flags that several commands share: how a file of events is read.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{DataConfig, Dataset, read};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,18 @@ impl Reading {
             ("--sort", self.sort),
         ];
         flags.into_iter().filter_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// Refuses flags that what is gone on with has settled when it began.
+    pub fn refuse_on_resume(&self, resumes: bool) -> Result<()> {
+        let given: Vec<&str> = self.given().collect();
+        if resumes && !given.is_empty() {
+            bail!(
+                "{} has no meaning with --resume, which reads the events as it began: leave it out",
+                given.join(", ")
+            );
+        }
+        Ok(())
     }
 
     /// The file with these flags, and where a flag is not given, with what a configuration says.

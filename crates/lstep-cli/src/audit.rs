@@ -1,6 +1,6 @@
 //! `lstep audit`: does a trained model keep the laws on its own data?
 
-use crate::evaluate::{share, word};
+use crate::evaluate::share;
 use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
@@ -97,7 +97,7 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
     let mut table = Table::new(["test, negatives", "honest ap", "leaking ap", "honest auc", "leaking auc"]);
     for row in &leak.results {
         let numbers = [row.honest.ap, row.leaking.ap, row.honest.auc, row.leaking.auc].map(share);
-        table.row(std::iter::once(word(row.negatives)).chain(numbers).collect());
+        table.row(std::iter::once(row.negatives.to_string()).chain(numbers).collect());
     }
     say(table.show().trim_end())?;
     say(format!("broken by the honest model: {}", laws(&leak.honest_breaches)))?;

@@ -2,7 +2,7 @@
 
 use crate::args::Reading;
 use crate::comparison;
-use crate::evaluate::{Kind, Which};
+use crate::evaluate::{Kind, Which, once};
 use crate::grid::{self, Seeds};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -58,6 +58,10 @@ pub struct Compare {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     preset: String,
 
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    protocol: Option<String>,
+
     /// A single setting for all cells, for example train.epochs=10; those of `model.` are for learned models
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -67,7 +71,7 @@ pub struct Compare {
     out: Option<PathBuf>,
 
     /// Go on with the grid in this folder
-    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "models", "seeds", "negatives", "settings", "preset", "set"])]
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "models", "seeds", "negatives", "settings", "preset", "protocol", "set"])]
     resume: Option<PathBuf>,
 
     #[command(flatten)]
@@ -80,6 +84,7 @@ pub struct Compare {
 impl Compare {
     /// Runs the grid and prints its tables.
     pub fn run(&self) -> Result<()> {
+        self.reading.refuse_on_resume(self.resume.is_some())?;
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
         let go_on = format!("lstep compare --resume {}", out.display());
@@ -98,11 +103,12 @@ impl Compare {
             title: format!("Comparison of {}", labels.join(", ")),
             seeds: self.seeds.0.clone(),
             preset: PresetChoice::from(self.preset.clone()),
+            protocol: self.protocol.clone(),
             set: self.set.clone(),
             asked: Asked {
                 parts: vec![Part::Test],
-                settings: self.settings.iter().map(|which| which.setting()).collect(),
-                strategies: kinds.iter().map(|kind| kind.strategy()).collect(),
+                settings: once("--settings", self.settings.iter().map(|which| which.setting()))?,
+                strategies: once("--negatives", kinds.iter().map(|kind| kind.strategy()))?,
             },
             models,
             datasets: grid::survey(files?, before.as_ref())?,

@@ -58,11 +58,16 @@ fn show(comparison: &Comparison) -> Result<()> {
         say("\nTraining")?;
         say(table.show().trim_end())?;
     }
-    say(format!(
-        "\n¹ best, ² second; mean ± population deviation over {} seed(s){}",
-        comparison.seeds.len(),
-        if comparison.published.is_empty() { "" } else { "; [published]" }
-    ))?;
+    let seeds = if comparison.cells.iter().any(|cell| cell.seed.is_some()) {
+        format!("; learned models: mean ± population deviation over {} seed(s)", comparison.seeds.len())
+    } else {
+        String::new()
+    };
+    let published = if comparison.published.is_empty() { "" } else { "; [published]" };
+    say(format!("\n¹ best, ² second{seeds}{published}"))?;
+    for (dataset, model, count) in comparison.short_of_seeds() {
+        say(format!("{dataset}, {model}: {count} of {} seeds only", comparison.seeds.len()))?;
+    }
     comparison.notes.iter().try_for_each(say)
 }
 

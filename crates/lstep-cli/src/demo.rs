@@ -1,8 +1,9 @@
 //! `lstep` without a command: the main job on the embedded sample stream.
 
+use crate::interrupt::Stopped;
 use crate::train::train_showing;
 use crate::{evaluate, inspect, say};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use lstep::run::{
     Contender, DataConfig, Evaluation, Fit, ModelConfig, RunConfig, RunFolder, Stream, SyntheticConfig, generate,
     inspect as portrait,
@@ -44,7 +45,7 @@ pub fn run() -> Result<()> {
         let removed = std::fs::remove_dir_all(&folder);
         match trained? {
             Some(results) => report.results.extend(results),
-            None => return say("Stopped."),
+            None => bail!(Stopped("Stopped.".into())),
         }
         removed?;
     }

@@ -114,6 +114,18 @@ pub struct Evaluate {
     json: bool,
 }
 
+/// A flag's values, each there once.
+pub fn once<T: PartialEq + std::fmt::Display>(flag: &str, values: impl Iterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for value in values {
+        if all.contains(&value) {
+            bail!("{flag} names {value} twice: name it once");
+        }
+        all.push(value);
+    }
+    Ok(all)
+}
+
 fn quantiles(text: &str) -> Result<(f64, f64), String> {
     let pair = text.split_once(',').and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
     pair.ok_or_else(|| "give two numbers with a comma between them, for example 0.7,0.85".to_string())
@@ -214,7 +226,7 @@ impl Evaluate {
         }
         bail!(
             "{} has no meaning for {}, which is a run: its config.toml settles model, protocol and events. Leave the flag out, or \
-             train another run with the protocol you want (lstep train EVENTS --set protocol.name=... --out RUN)",
+             train another run with the protocol you want (lstep train EVENTS --protocol NAME --out RUN)",
             given.join(", "),
             self.file.events.display()
         )
@@ -226,9 +238,13 @@ impl Evaluate {
         }
         let kinds: &[Kind] = if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
         Ok(Asked {
-            parts: self.part.iter().map(|part| part.part()).collect(),
-            settings: self.setting.iter().map(|which| which.setting()).collect(),
-            strategies: if tgb { vec![Strategy::Tgb] } else { kinds.iter().map(|kind| kind.strategy()).collect() },
+            parts: once("--part", self.part.iter().map(|part| part.part()))?,
+            settings: once("--setting", self.setting.iter().map(|which| which.setting()))?,
+            strategies: if tgb {
+                vec![Strategy::Tgb]
+            } else {
+                once("--negatives", kinds.iter().map(|kind| kind.strategy()))?
+            },
         })
     }
 
@@ -403,11 +419,6 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     say("ap and auc: mean over steps; pooled: over all scores together")
 }
 
-/// A name as the command line writes it.
-pub fn word(value: impl std::fmt::Debug) -> String {
-    format!("{value:?}").to_lowercase()
-}
-
 /// A share with four digits.
 pub fn share(value: f64) -> String {
     format!("{value:.4}")
@@ -430,9 +441,9 @@ fn by_result(report: &EvaluationReport) -> Table {
     for row in &report.results {
         table.row(vec![
             row.model.to_string(),
-            word(row.split),
-            word(row.setting),
-            word(row.negatives),
+            row.split.to_string(),
+            row.setting.to_string(),
+            row.negatives.to_string(),
             share(row.ap),
             share(row.auc),
             share(row.ap_pooled),
@@ -462,12 +473,12 @@ fn by_model(report: &EvaluationReport) -> Table {
     for (split, setting, negatives) in &questions {
         let ranked =
             report.results.iter().any(|row| question(row) == (*split, *setting, *negatives) && row.mrr.is_some());
-        let mut name = vec![word(negatives)];
+        let mut name = vec![negatives.to_string()];
         if questions.iter().any(|other| other.1 != *setting) {
-            name.push(word(setting));
+            name.push(setting.to_string());
         }
         if questions.iter().any(|other| other.0 != *split) {
-            name.push(word(split));
+            name.push(split.to_string());
         }
         header.push(format!("{} {}", name.join(" "), if ranked { "mrr" } else { "ap" }));
         header.push("auc".to_string());

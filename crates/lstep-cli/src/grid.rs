@@ -5,7 +5,7 @@ use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
-    Cell, CellState, Comparison, DataConfig, Grid, GridData, GridMoment, Jobs, Survey, run_cells, stream_in,
+    Cell, CellState, Comparison, DataConfig, Grid, GridData, GridMoment, Jobs, RunFolder, Survey, run_cells, stream_in,
     write_comparison,
 };
 use std::io::IsTerminal;
@@ -92,7 +92,12 @@ pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridD
 ///
 /// The grid's own files are in `out`, its cells below `runs`.
 pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -> Result<Comparison> {
+    if RunFolder::new(out).holds_a_run() {
+        bail!("{} holds a single run, whose report would be lost: choose another folder", out.display());
+    }
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let file = out.join("grid.toml");
+    grid.fits(&file)?;
     let cells = grid.cells(runs)?;
     let (mut finished, mut pending) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -101,7 +106,7 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
             CellState::New | CellState::Begun => pending.push(cell),
         }
     }
-    grid.keep(&out.join("grid.toml"))?;
+    grid.keep(&file)?;
     let of = finished.len() + pending.len();
     let threads = rayon::current_num_threads();
     let jobs = at_once.0.map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
@@ -175,7 +180,7 @@ impl<'a> Display<'a> {
                 let numbers: Vec<String> = (result.results.iter().take(3))
                     .map(|row| match row.mrr {
                         Some(mrr) => format!("mrr {mrr:.4}"),
-                        None => format!("{} ap {:.4}", crate::evaluate::word(row.negatives), row.ap),
+                        None => format!("{} ap {:.4}", row.negatives, row.ap),
                     })
                     .collect();
                 numbers.join(", ")

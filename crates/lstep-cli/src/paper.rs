@@ -90,7 +90,7 @@ impl Paper {
         let go_on = "the same command again";
         let mut comparison = grid::run(&grid, &out, &runs, jobs, go_on)?;
         comparison.published = recipe.published();
-        comparison.notes = self.notes(recipe, missing);
+        comparison.notes.extend(self.notes(recipe, missing));
         comparison::tell(&comparison, &out, self.running.json)
     }
 
@@ -162,6 +162,7 @@ impl Paper {
         Ok(Grid {
             title: format!("{}: {} ({})", recipe.name, recipe.about, recipe.tables.join(", ")),
             seeds: self.seeds.as_ref().map_or_else(|| (0..=last).collect(), |seeds| seeds.0.clone()),
+            protocol: None,
             preset: PresetChoice::Auto,
             set,
             asked: recipe.asked(),

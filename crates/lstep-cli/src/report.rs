@@ -70,10 +70,21 @@ impl Report {
 /// Asks a trained model and the counting models everything, with a bar on the terminal.
 pub fn examine_showing(trained: &Trained) -> Result<Examined> {
     let bar = progress::candidates("");
-    let examined = trained.examine(&trained.config().everything(), &|name, done, of| {
+    let watch = |name: &str, done, of| {
         bar.set_prefix(name.to_string());
         bar.set_length(of);
         bar.set_position(done);
+    };
+    let everything = trained.config().everything();
+    let examined = trained.examine(&everything, &watch).or_else(|error| {
+        let (possible, reasons) = trained.possible(&everything);
+        if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty() {
+            return Err(error);
+        }
+        for reason in &reasons {
+            crate::tell(format!("Left out of the report: {reason}"));
+        }
+        trained.examine(&possible, &watch)
     });
     bar.finish_and_clear();
     Ok(examined?)

@@ -23,11 +23,17 @@ pub struct Score {
     run: PathBuf,
 
     /// Whose next partners to tell
-    #[arg(long, value_name = "ID", required_unless_present = "pairs", conflicts_with = "pairs")]
+    #[arg(
+        long,
+        value_name = "ID",
+        allow_hyphen_values = true,
+        required_unless_present = "pairs",
+        conflicts_with = "pairs"
+    )]
     source: Option<String>,
 
     /// At which time, written as in the events [default: just after the last event]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
 
     /// How many candidates to show

@@ -6,8 +6,8 @@ use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::run::{
-    Asked, Axis, Comparison, Grid, Metric, ModelConfig, ModelSpec, Part, PresetChoice, ResultRow, Setting, Spread,
-    Strategy, search_points, write_text,
+    Asked, Axis, CellResult, Comparison, Grid, Metric, ModelConfig, ModelSpec, Part, PresetChoice, ResultRow, Setting,
+    Spread, Strategy, search_points, write_text,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Search settings of a model, choose on validation, and ask about the test part once.
 ///
 /// Every point is a cell as in `lstep compare`: runs below OUT/runs, finished ones not done again. Points are compared by the mean
-/// over seeds of validation's AP (MRR under protocol tgb); no point but the chosen one is ever asked about the test part.
+/// over seeds of validation's AP (MRR under protocol tgb), over the kinds of negatives in `train.select`; no point but the chosen one is ever asked about the test part.
 #[derive(Args)]
 #[command(after_help = "\
 A key is a path of a run's settings (model.recent, train.learning_rate, protocol.step). --set with one value holds for all points, with
@@ -55,12 +55,16 @@ pub struct Sweep {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     preset: String,
 
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    protocol: Option<String>,
+
     /// Folder for the search
     #[arg(long, value_name = "OUT", required_unless_present = "resume")]
     out: Option<PathBuf>,
 
     /// Go on with the search in this folder
-    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "model", "set", "random", "random_seed", "seeds", "preset"])]
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["events", "out", "model", "set", "random", "random_seed", "seeds", "preset", "protocol"])]
     resume: Option<PathBuf>,
 
     #[command(flatten)]
@@ -98,6 +102,7 @@ struct Point {
 impl Sweep {
     /// Searches, chooses, asks about the test part, prints.
     pub fn run(&self) -> Result<()> {
+        self.reading.refuse_on_resume(self.resume.is_some())?;
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { compare::again(out)? } else { self.grid(out)? };
         if grid.asked.parts != [Part::Validation] {
@@ -140,10 +145,11 @@ impl Sweep {
         let axes: lstep::Result<Vec<Axis>> = self.set.iter().map(|axis| axis.parse()).collect();
         let (fixed, searched): (Vec<Axis>, Vec<Axis>) = axes?.into_iter().partition(|axis| axis.fixed().is_some());
         let models = search_points(&model, &searched, self.random.map(|count| (count, self.random_seed)))?;
-        Ok(Grid {
+        let mut grid = Grid {
             title: format!("Search of {model}, validation"),
             seeds: self.seeds.0.clone(),
             preset: PresetChoice::from(self.preset.clone()),
+            protocol: self.protocol.clone(),
             set: fixed.iter().filter_map(Axis::fixed).collect(),
             asked: Asked {
                 parts: vec![Part::Validation],
@@ -152,7 +158,16 @@ impl Sweep {
             },
             models,
             datasets: grid::survey(vec![grid::lasting(self.reading.data(events))?], before.as_ref())?,
-        })
+        };
+        // Points are compared by what selects their epochs.
+        let cells = grid.cells(&grid::runs(out))?;
+        let mut selects: Vec<&[Strategy]> = cells.iter().map(|cell| cell.config.train.select.as_slice()).collect();
+        selects.dedup();
+        match selects[..] {
+            [select] => grid.asked.strategies = select.to_vec(),
+            _ => bail!("train.select is searched, but it is what points are compared by: hold it with one value"),
+        }
+        Ok(grid)
     }
 
     /// Asks the chosen point about the test part, and keeps its settings.
@@ -186,14 +201,21 @@ impl Sweep {
 
 /// The points by their number on validation, best first; of equal ones the first stays first.
 fn ranked(searched: &Comparison) -> (Metric, Vec<Point>) {
-    let tables = searched.tables();
-    let Some(table) = tables.first() else { return (Metric::Ap, Vec::new()) };
-    let cells = table.rows.iter().flat_map(|row| table.models.iter().zip(&row.cells));
-    let mut points: Vec<Point> = cells
-        .filter_map(|(label, cell)| cell.clone().map(|validation| Point { label: label.clone(), validation }))
+    let rows = || searched.cells.iter().flat_map(|cell| &cell.results);
+    let metric = if rows().any(|row| row.mrr.is_some()) { Metric::Mrr } else { Metric::Ap };
+    let of_cell = |cell: &CellResult| {
+        let kinds: Vec<f64> = cell.results.iter().filter_map(|row| metric.of(row)).collect();
+        Spread::of(&kinds).map(|over_kinds| over_kinds.mean)
+    };
+    let mut points: Vec<Point> = (searched.models.iter())
+        .filter_map(|label| {
+            let cells = searched.cells.iter().filter(|cell| cell.model == *label);
+            let validation = Spread::of(&cells.filter_map(of_cell).collect::<Vec<f64>>())?;
+            Some(Point { label: label.clone(), validation })
+        })
         .collect();
     points.sort_by(|a, b| b.validation.mean.total_cmp(&a.validation.mean));
-    (table.metric, points)
+    (metric, points)
 }
 
 fn show(found: &Found, out: &Path) -> Result<()> {
@@ -218,7 +240,7 @@ fn show(found: &Found, out: &Path) -> Result<()> {
             let spread = Spread::of(&rows().filter_map(|row| metric.of(row)).collect::<Vec<_>>());
             spread.map_or("-".into(), |spread| metric.show(&spread))
         };
-        table.row(vec![crate::evaluate::word(kind), over(Metric::Ap), over(Metric::Auc), over(Metric::Mrr)]);
+        table.row(vec![kind.to_string(), over(Metric::Ap), over(Metric::Auc), over(Metric::Mrr)]);
     }
     say(table.show().trim_end())?;
     say(format!("Train with it: lstep train EVENTS --config {} --out RUN", out.join("chosen.toml").display()))

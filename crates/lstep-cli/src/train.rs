@@ -40,9 +40,9 @@ pub struct Train {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config", "set"])]
     resume: Option<PathBuf>,
 
-    /// What is trained
-    #[arg(long, value_name = "NAME", default_value = "lstep", value_parser = clap::builder::PossibleValuesParser::new(ModelConfig::LEARNED))]
-    model: String,
+    /// What is trained [default: what --config says, else lstep]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(ModelConfig::LEARNED))]
+    model: Option<String>,
 
     /// The published settings of the model for a dataset, and the protocol of its tables
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
@@ -71,6 +71,7 @@ pub struct Train {
 impl Train {
     /// Trains, evaluates, prints.
     pub fn run(&self) -> Result<()> {
+        self.reading.refuse_on_resume(self.resume.is_some())?;
         let folder = RunFolder::new(self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?);
         let mut fit = if self.resume.is_some() { Fit::resume(folder.clone())? } else { self.begin(&folder)? };
         let shown =
@@ -94,6 +95,20 @@ impl Train {
         evaluate::show(report)
     }
 
+    /// A file that names another model or protocol than a flag would silently go before it.
+    fn refuse_contradiction(&self, file: &str, config: &RunConfig) -> Result<()> {
+        for (flag, given, found) in
+            [("--model", &self.model, config.model.kind()), ("--protocol", &self.protocol, config.protocol.name())]
+        {
+            if let Some(given) = given
+                && given != found
+            {
+                bail!("{flag} is {given}, but {file} makes it {found}: leave one of the two out");
+            }
+        }
+        Ok(())
+    }
+
     fn begin(&self, folder: &RunFolder) -> Result<Fit> {
         let events = self.events.as_deref().context("name a file of events")?;
         if events == Path::new("-") {
@@ -108,12 +123,15 @@ impl Train {
             }
             None => None,
         };
-        let model = ModelConfig::learned(&self.model)?;
+        let model = ModelConfig::learned(self.model.as_deref().unwrap_or(MODEL))?;
         let mut config = RunConfig::start(self.reading.data(&events), model, self.preset.as_deref())?;
         if let Some(protocol) = &self.protocol {
             config = config.under(protocol)?;
         }
         let mut config = config.with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
+        if let Some((file, _)) = &file {
+            self.refuse_contradiction(file, &config)?;
+        }
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);
         if let Some(features) = &mut config.data.node_features {
@@ -125,6 +143,9 @@ impl Train {
         Ok(Fit::begin(config, stream, folder.clone())?.having_read_for(seconds))
     }
 }
+
+/// What is trained if nothing says otherwise.
+const MODEL: &str = "lstep";
 
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells whether it is finished.
 pub fn train_showing(fit: &mut Fit) -> Result<bool> {

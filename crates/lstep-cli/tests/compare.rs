@@ -233,6 +233,117 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
 }
 
 #[test]
+fn what_was_counted_about_one_stream_is_not_shown_for_another_of_the_same_name() {
+    let place = Place::new();
+    for (folder, seed) in [("a", "1"), ("b", "2")] {
+        fs::create_dir(place.path(folder)).expect("a folder");
+        generate(&place.at(&format!("{folder}/same.csv")), seed);
+    }
+    let grid = |events: &str, out: &str, more: &[&str]| {
+        let mut grid = command(&["compare", &place.at(events), "--out", &place.at(out), "--models", "heuristics"]);
+        grid.args(more);
+        grid
+    };
+    done(&mut grid("a/same.csv", "grid", &[]));
+    let before = place.files("grid");
+    done(&mut grid("a/same.csv", "grid", &[]));
+    let cells = |files: Vec<(PathBuf, SystemTime, Vec<u8>)>| -> Vec<(PathBuf, SystemTime)> {
+        let below = files.into_iter().filter(|file| file.0.starts_with(place.path("grid/runs")));
+        below.map(|(path, time, _)| (path, time)).collect()
+    };
+    assert_eq!(cells(before), cells(place.files("grid")), "a finished cell is not done again");
+    refused(&mut grid("b/same.csv", "grid", &[]), &["heuristics", "data.events", "b/same.csv"]);
+    refused(&mut grid("a/same.csv", "grid", &["--bipartite"]), &["heuristics", "bipartite"]);
+    // A report that does not say about what is no answer.
+    fs::remove_file(place.path("grid/runs/same/heuristics/cell.toml")).expect("removed");
+    done(&mut grid("b/same.csv", "grid", &[]));
+    done(&mut grid("b/same.csv", "fresh", &[]));
+    assert_eq!(numbers(&place.json("grid/comparison.json")), numbers(&place.json("fresh/comparison.json")));
+}
+
+#[test]
+fn changed_node_features_are_a_changed_stream() {
+    let place = Place::new();
+    let nodes = |value: usize| {
+        let rows: String = (0..200).map(|node| format!("{node},{}\n", node % value)).collect();
+        fs::write(place.path("nodes.csv"), format!("id,f0\n{rows}")).expect("written");
+    };
+    nodes(3);
+    let features = place.at("nodes.csv");
+    let grid = || place.grid("compare", "grid", &["--models", "edgebank", "--node-features", &features]);
+    done(&mut grid());
+    nodes(5);
+    refused(&mut grid(), &["sample.csv", "features have changed"]);
+}
+
+#[test]
+fn one_folder_holds_one_kind_of_result() {
+    let place = Place::new();
+    done(&mut place.grid("compare", "grid", &["--models", "edgebank"]));
+    let before = place.files("grid");
+    refused(&mut place.grid("sweep", "grid", &["--set", "model.recent=3,4"]), &["another kind of grid", "edgebank"]);
+    let mut run = command(&["train", &place.at("sample.csv"), "--out", &place.at("run"), "--set", "train.epochs=1"]);
+    SMALL.iter().for_each(|setting| {
+        run.args(["--set", setting]);
+    });
+    done(&mut run);
+    let report = fs::read(place.path("run/report.html")).expect("read");
+    refused(&mut place.grid("compare", "run", &["--models", "edgebank"]), &["run", "holds a single run"]);
+    assert!(fs::read(place.path("run/report.html")).expect("read") == report);
+    assert!(place.files("grid") == before);
+    refused(&mut command(&["compare", "--resume", &place.at("grid"), "--sort"]), &["--sort", "--resume"]);
+    refused(&mut command(&["train", "--resume", &place.at("run"), "--bipartite"]), &["--bipartite", "--resume"]);
+}
+
+#[test]
+fn a_table_says_where_models_are_not_asked_the_same() {
+    let place = Place::new();
+    let models = "heuristics,edgebank,lstep,lstep:protocol.step=40";
+    let output = done(&mut place.grid(
+        "compare",
+        "grid",
+        &["--models", models, "--seeds", "0", "--negatives", "random", "--set", "train.epochs=1"],
+    ));
+    let said = text(&output.stdout);
+    assert!(said.contains("not all models are asked the same questions"), "{said}");
+    assert!(
+        said.contains("heuristics, edgebank, lstep in steps of 50; lstep (protocol.step=40) in steps of 40"),
+        "{said}"
+    );
+    let alike = done(&mut place.grid("compare", "alike", &["--models", "heuristics,edgebank"]));
+    assert!(!text(&alike.stdout).contains("same questions"), "{}", text(&alike.stdout));
+}
+
+#[test]
+fn a_search_compares_by_what_selects() {
+    let place = Place::new();
+    let kinds = "train.select=[\"random\", \"historical\"]";
+    let search = ["--set", "model.recent=3,4", "--set", "train.epochs=1", "--set", kinds];
+    done(&mut place.grid("sweep", "sweep", &search));
+    let (found, searched) = (place.json("sweep/sweep.json"), place.json("sweep/comparison.json"));
+    for point in found["points"].as_array().expect("a list") {
+        let cells = searched["cells"].as_array().expect("a list");
+        let cell = cells.iter().find(|cell| cell["model"] == point["label"]).expect("a cell for every point");
+        let aps: Vec<f64> = (cell["results"].as_array().expect("a list").iter())
+            .map(|row| row["ap"].as_f64().expect("a number"))
+            .collect();
+        assert_eq!(aps.len(), 2, "{cell}");
+        let mean = point["validation"]["mean"].as_f64().expect("a number");
+        assert!((mean - (aps[0] + aps[1]) / 2.0).abs() < 1e-12, "{point}");
+    }
+    let both = ["--set", "train.select=[\"random\"],[\"historical\"]", "--set", "train.epochs=1"];
+    refused(&mut place.grid("sweep", "other", &both), &["train.select"]);
+}
+
+#[test]
+fn a_grid_is_asked_under_the_protocol_that_is_named() {
+    let place = Place::new();
+    let mut grid = command(&["compare", &place.at("sample.csv"), "--out", &place.at("grid"), "--models", "edgebank"]);
+    done(grid.args(["--protocol", "dyglib", "--negatives", "random"]));
+    assert_eq!(place.json("grid/comparison.json")["cells"][0]["protocol"]["name"], "dyglib");
+}
+
+#[test]
 fn a_failed_cell_is_listed_and_the_others_are_finished() {
     let place = Place::new();
     // Seven heads do not divide the width of TGN, which is found out when its cell begins.

@@ -314,6 +314,113 @@ fn settings_and_folders_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_file_of_settings_does_not_silently_go_before_a_flag() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let (events, settings, fresh) = (place.at("events.csv"), place.at("run/config.toml"), place.at("fresh"));
+    let again = ["train", &events, "--config", &settings, "--out", &fresh];
+    refused(&[&again[..], &["--model", "tgn"]].concat(), &["--model is tgn", "config.toml", "lstep"]);
+    refused(&[&again[..], &["--protocol", "dyglib"]].concat(), &["--protocol is dyglib", "config.toml", "stream"]);
+    assert!(!place.holds("fresh"));
+    done(&[&again[..], &["--model", "lstep", "--protocol", "stream"]].concat());
+    // A fault of the file is the file's.
+    fs::write(place.at("my.toml"), "[model]\nname = \"lstep-pair\"\nrecnt = 3\n").expect("written");
+    let mine =
+        ["train", &events, "--config", &place.at("my.toml"), "--set", "train.epochs=1", "--out", &place.at("other")];
+    refused(&mine, &["my.toml", "recnt"]);
+}
+
+#[test]
+fn steps_too_large_for_a_small_stream_are_named_with_the_key_that_helps() {
+    let place = Place::new();
+    let few: Vec<String> = place.words("events.csv").lines().take(31).map(String::from).collect();
+    fs::write(place.at("few.csv"), few.join("\n")).expect("written");
+    let (events, run) = (place.at("few.csv"), place.at("run"));
+    refused(&["train", &events, "--out", &run], &["protocol.step", "200", "--set protocol.step=2"]);
+    done(&["train", &events, "--out", &run, "--set", "protocol.step=2", "--set", "train.epochs=1"]);
+}
+
+#[test]
+fn a_kind_of_question_that_a_stream_cannot_be_asked_is_left_out_of_the_report() {
+    let place = Place::new();
+    // One source that meets everybody in every step leaves no pair of the past that did not happen.
+    let rows: String = (0..600).map(|n| format!("0,{},{n}\n", 1 + (n * 7 + n / 13) % 20)).collect();
+    fs::write(place.at("one.csv"), format!("source,destination,time\n{rows}")).expect("written");
+    let (events, run) = (place.at("one.csv"), place.at("run"));
+    let mut arguments =
+        vec!["train", &events, "--out", &run, "--protocol", "dyglib", "--set", "train.epochs=1", "--json"];
+    let small = SMALL.iter().filter(|setting| !setting.starts_with("protocol"));
+    small.chain(&["protocol.step=20"]).for_each(|setting| arguments.extend(["--set", setting]));
+    let output = done(&arguments);
+    let said = text(&output.stderr);
+    assert!(said.contains("Left out of the report: historical negatives"), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let kinds: Vec<&Value> =
+        report["results"].as_array().expect("a list").iter().map(|row| &row["negatives"]).collect();
+    assert_eq!(kinds, ["random", "random"], "in both settings");
+    assert!(place.words("run/report.html").contains("random negatives"));
+}
+
+#[test]
+fn a_grid_that_asks_what_cannot_be_asked_says_so_before_it_trains() {
+    let place = Place::new();
+    let rows: String = (0..900).map(|n| format!("{},{},{n}\n", n % 15, 15 + (n * 7 + n / 15) % 15)).collect();
+    fs::write(place.at("known.csv"), format!("source,destination,time\n{rows}")).expect("written");
+    let (events, grid) = (place.at("known.csv"), place.at("grid"));
+    let mut arguments = vec!["compare", &events, "--out", &grid, "--models", "lstep", "--seeds", "0"];
+    arguments.extend(["--settings", "transductive,inductive", "--set", "train.epochs=1"]);
+    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    let output = lstep(&arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("inductive") && said.contains("protocol.held_out"), "{said}");
+    assert!(!place.holds("grid/runs/known/lstep/seed-0/metrics.jsonl"), "nothing was trained");
+}
+
+#[test]
+fn features_of_nodes_that_come_later_are_heard() {
+    let place = Place::new();
+    let nodes = |value: f64| {
+        let rows: String = (0..210)
+            .map(|node| format!("{node},{}\n", if node >= 200 { value } else { f64::from(node % 7) }))
+            .collect();
+        fs::write(place.at("nodes.csv"), format!("id,f0\n{rows}")).expect("written");
+    };
+    nodes(1.0);
+    let (events, run, features) = (place.at("events.csv"), place.at("run"), place.at("nodes.csv"));
+    let mut arguments = vec!["train", &events, "--out", &run, "--node-features", &features, "--set", "train.epochs=1"];
+    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    done(&arguments);
+    let known = place.words("events.csv");
+    let last: Vec<&str> = known.lines().last().expect("events").split(',').collect();
+    let later = format!("{}\n{},205,99999999999,0.5,0.5\n", known.lines().next().expect("a header"), last[0]);
+    fs::write(place.at("later.csv"), later).expect("written");
+    let score = || {
+        let later = place.at("later.csv");
+        let asked = ["score", &run, "--source", last[0], "--events", &later, "--top", "1000", "--json"];
+        let scored = json(&asked);
+        let rows = scored.as_array().expect("a list");
+        rows.iter().find(|row| row["destination"] == "205").expect("the new node is a candidate")["score"].clone()
+    };
+    let before = score();
+    nodes(5.0);
+    assert_ne!(score(), before);
+}
+
+#[test]
+fn times_and_ids_may_be_negative() {
+    let place = Place::new();
+    let rows: String = (0..600).map(|n| format!("{},{},{}\n", -1 - n % 9, 9 + n % 11, n - 1000)).collect();
+    fs::write(place.at("negative.csv"), format!("source,destination,time\n{rows}")).expect("written");
+    let (events, run) = (place.at("negative.csv"), place.at("run"));
+    let mut arguments = vec!["train", &events, "--out", &run, "--set", "train.epochs=1"];
+    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    done(&arguments);
+    let scored = json(&["score", &run, "--source", "-5", "--at", "-300", "--top", "3", "--json"]);
+    assert_eq!((scored.as_array().map(Vec::len), &scored[0]["time"]), (Some(3), &Value::from("-300")), "{scored}");
+}
+
+#[test]
 fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
     let place = Place::new();
     place.trained("run", &["train.epochs=1"]);

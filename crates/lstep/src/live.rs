@@ -3,7 +3,7 @@
 //! Events are pushed as they happen and are visible to the graph at once, strictly before later times. The state follows when
 //! [`Live::observe`] is called: after every event, or every so many, as the model was trained.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time};
 use crate::graph::EventLog;
 use crate::model::Session;
@@ -29,6 +29,11 @@ impl Live {
         self.log.push(source, destination, time, features)
     }
 
+    /// Appends the features of the next node, for a log whose nodes have some: nodes are numbered in this order.
+    pub fn push_node(&mut self, features: &[f32]) -> Result<()> {
+        self.log.push_node(features)
+    }
+
     /// Lets the state follow all events pushed since the last call.
     pub fn observe(&mut self) -> Result<()> {
         let end = self.log.len() as u32;
@@ -40,13 +45,48 @@ impl Live {
         Ok(())
     }
 
-    /// Scores questions from what is known now.
+    /// Scores questions from what is known now. Refuses one about a time before the last event that the state has observed: it could
+    /// not answer as if that had not happened.
     pub fn score(&self, ask: &Queries) -> Result<Scores> {
+        let observed = self.pending.checked_sub(1).map(|last| self.log.events().times()[last as usize]);
+        if let Some(row) = ask.rows().find(|row| observed.is_some_and(|last| row.time < last)) {
+            let last = observed.map_or(0.0, Time::value);
+            let remedy = format!("the state has observed events up to {last}: ask about that time or a later one");
+            return Err(Error::setting("the time of a question", row.time.value(), remedy));
+        }
         self.session.score(self.log.past(self.log.len() as u32), ask)
     }
 
     /// The log so far.
     pub fn log(&self) -> &EventLog {
         &self.log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Events, Features};
+    use crate::model::{Facts, ModelConfig};
+
+    #[test]
+    fn a_question_about_the_past_of_the_state_is_refused() {
+        let time = |value: f64| Time::new(value).expect("finite");
+        let facts = Facts { nodes: 3, training: (time(0.0), time(9.0)) };
+        let session = "heuristics".parse::<ModelConfig>().expect("known").open(&facts).expect("opened");
+        let none = Events::new(Vec::new(), Vec::new(), Vec::new(), Features::none()).expect("no events");
+        let mut live = Live::resume(EventLog::new(none), session);
+        let ask = |at: f64| {
+            let mut ask = Queries::new();
+            ask.push(NodeId(0), time(at), [NodeId(1), NodeId(2)]);
+            ask
+        };
+        assert!(live.score(&ask(-5.0)).is_ok(), "nothing is observed yet");
+        live.push(NodeId(0), NodeId(1), time(4.0), &[]).expect("pushed");
+        assert!(live.score(&ask(3.0)).is_ok(), "pushed, but not observed");
+        live.observe().expect("observed");
+        assert!(live.score(&ask(4.0)).is_ok());
+        let error = live.score(&ask(3.0)).expect_err("the state knows what came at 4").to_string();
+        assert!(error.contains('3') && error.contains("up to 4"), "{error}");
     }
 }

@@ -27,6 +27,11 @@ impl EventLog {
         self
     }
 
+    /// Appends the features of the next node, as many as the others have.
+    pub fn push_node(&mut self, features: &[f32]) -> Result<()> {
+        self.node_features.push(features)
+    }
+
     /// Appends an event and tells its number. Amortised O(1).
     pub fn push(&mut self, source: NodeId, destination: NodeId, time: Time, features: &[f32]) -> Result<Event> {
         let event = self.events.push(source, destination, time, features)?;

@@ -70,6 +70,20 @@ impl ModelConfig {
     /// The names of the models that can be trained.
     pub const LEARNED: [&'static str; 5] = ["lstep", "lstep-pair", "graphmixer", "tgn", "dygformer"];
 
+    /// What kind of model it is: of one that can be trained, its name among [`ModelConfig::LEARNED`].
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ModelConfig::EdgeBank { .. } => "edgebank",
+            ModelConfig::PopTrack { .. } => "poptrack",
+            ModelConfig::Heuristic { .. } => "heuristic",
+            ModelConfig::Lstep(config) if config.pair.is_some() => "lstep-pair",
+            ModelConfig::Lstep(_) => "lstep",
+            ModelConfig::GraphMixer(_) => "graphmixer",
+            ModelConfig::Tgn(_) => "tgn",
+            ModelConfig::DyGFormer(_) => "dygformer",
+        }
+    }
+
     /// A model that can be trained, by name, with default settings.
     pub fn learned(name: &str) -> Result<ModelConfig> {
         match name {
@@ -117,7 +131,7 @@ impl fmt::Display for ModelConfig {
             ModelConfig::EdgeBank { memory } => write!(f, "edgebank ({memory})"),
             ModelConfig::PopTrack { decay } => write!(f, "poptrack (decay {decay})"),
             ModelConfig::Lstep(config) => {
-                f.write_str(if config.pair.is_some() { "lstep-pair" } else { "lstep" })?;
+                f.write_str(self.kind())?;
                 f.write_str(match (config.variant, config.aggregation) {
                     (Variant::Full, Aggregation::Mlp) => "",
                     (Variant::Full, Aggregation::Attention) => " (attention)",
@@ -126,9 +140,7 @@ impl fmt::Display for ModelConfig {
                     (Variant::NoPosition, _) => " (no position)",
                 })
             }
-            ModelConfig::GraphMixer(_) => f.write_str("graphmixer"),
-            ModelConfig::Tgn(_) => f.write_str("tgn"),
-            ModelConfig::DyGFormer(_) => f.write_str("dygformer"),
+            ModelConfig::GraphMixer(_) | ModelConfig::Tgn(_) | ModelConfig::DyGFormer(_) => f.write_str(self.kind()),
             ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
             ModelConfig::Heuristic { signals } => {
                 let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);
@@ -255,6 +267,13 @@ mod tests {
         for model in ModelConfig::counting_models().into_iter().chain(learned) {
             let text = serde_json::to_string(&model).expect("serialised");
             assert_eq!(serde_json::from_str::<ModelConfig>(&text).expect("read back"), model, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_learned_model_is_of_the_kind_it_is_named_by() {
+        for name in ModelConfig::LEARNED {
+            assert_eq!(ModelConfig::learned(name).expect("known").kind(), name);
         }
     }
 

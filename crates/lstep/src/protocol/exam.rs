@@ -19,6 +19,16 @@ pub enum Part {
     Test,
 }
 
+impl std::fmt::Display for Part {
+    /// As files and the command line write it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Part::Validation => "validation",
+            Part::Test => "test",
+        })
+    }
+}
+
 /// Which events of a part are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,6 +37,16 @@ pub enum Setting {
     Transductive,
     /// Those with at least one node that training does not know.
     Inductive,
+}
+
+impl std::fmt::Display for Setting {
+    /// As files and the command line write it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Setting::Transductive => "transductive",
+            Setting::Inductive => "inductive",
+        })
+    }
 }
 
 /// What is asked in each step of an exam: some of its events, each against negatives.

@@ -31,6 +31,18 @@ pub enum Strategy {
     Tgb,
 }
 
+impl std::fmt::Display for Strategy {
+    /// As files and the command line write it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Strategy::Random => "random",
+            Strategy::Historical => "historical",
+            Strategy::Inductive => "inductive",
+            Strategy::Tgb => "tgb",
+        })
+    }
+}
+
 /// For each event asked, the candidates that did not happen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Negatives {

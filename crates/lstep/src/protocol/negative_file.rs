@@ -103,7 +103,7 @@ pub fn read_negatives(
 impl Sheet {
     /// The file's name that a sheet's negatives go by, for example `test-transductive-random.csv`.
     pub fn file_name(&self) -> String {
-        format!("{:?}-{:?}-{:?}.csv", self.part, self.setting, self.strategy).to_lowercase()
+        format!("{}-{}-{}.csv", self.part, self.setting, self.strategy)
     }
 }
 

@@ -189,7 +189,9 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
     Error::EmptyPart {
         part,
         reason: format!("{} events at {distinct} distinct times", events.len()),
-        remedy: "give a longer stream, or other shares with --split, in a run with protocol.split".into(),
+        remedy: "give a longer stream, or under protocol stream other shares: --split of an evaluation, protocol.split of a run or \
+                 grid"
+            .into(),
     }
 }
 

@@ -15,14 +15,59 @@ pub enum Visibility {
     Strict,
 }
 
-/// Where one step ends and the next begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Where one step ends and the next begins. In settings a number of events, or `time`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepRule {
     /// After this many events.
     Events(u32),
     /// After every distinct time: the paper's snapshots.
     DistinctTime,
+}
+
+impl<'de> serde::Deserialize<'de> for StepRule {
+    /// What serialising writes, `{ events = 200 }` or `distinct_time`, and what people write: `200` or `time`.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::Error> {
+        deserializer.deserialize_any(StepRuleVisitor)
+    }
+}
+
+struct StepRuleVisitor;
+
+impl<'de> serde::de::Visitor<'de> for StepRuleVisitor {
+    type Value = StepRule;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a number of events, at least 1, or `time` for a step at every distinct time")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, events: u64) -> Result<StepRule, E> {
+        let fits = u32::try_from(events).ok().filter(|events| *events > 0);
+        fits.map(StepRule::Events).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Unsigned(events), &self))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, events: i64) -> Result<StepRule, E> {
+        let count = u64::try_from(events);
+        count
+            .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(events), &self))
+            .and_then(|n| self.visit_u64(n))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<StepRule, E> {
+        match name {
+            "time" | "distinct_time" => Ok(StepRule::DistinctTime),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(name), &self)),
+        }
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<StepRule, A::Error> {
+        use serde::de::Error;
+        match map.next_key::<String>()?.as_deref() {
+            Some("events") => self.visit_u64(map.next_value()?),
+            Some(other) => Err(A::Error::unknown_field(other, &["events"])),
+            None => Err(A::Error::missing_field("events")),
+        }
+    }
 }
 
 /// Cuts a range of events into steps, in order, the last one perhaps shorter. O(events).
@@ -73,6 +118,20 @@ mod tests {
         let nodes = vec![NodeId(0); times.len()];
         let times = times.iter().map(|&time| Time::new(time).expect("finite")).collect();
         Events::new(nodes.clone(), nodes, times, Features::none()).expect("in order")
+    }
+
+    #[test]
+    fn a_rule_is_read_as_it_is_written_and_as_people_write_it() {
+        for rule in [StepRule::Events(7), StepRule::DistinctTime] {
+            let text = serde_json::to_string(&rule).expect("plain data");
+            assert_eq!(serde_json::from_str::<StepRule>(&text).expect("read back"), rule);
+        }
+        let read = |text: &str| serde_json::from_str::<StepRule>(text);
+        assert_eq!(read("7").expect("a number"), StepRule::Events(7));
+        assert_eq!(read("\"time\"").expect("a name"), StepRule::DistinctTime);
+        for text in ["0", "-1", "\"day\"", "{\"hours\": 3}", "{}", "4294967296", "{\"events\": 0}"] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

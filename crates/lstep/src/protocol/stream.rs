@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// How a stream is split, stepped and asked about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct StreamProtocol {
     /// Time quantiles at which validation and test begin, each in (0, 1). The field's 70/15/15.
     pub split: (f64, f64),
@@ -47,7 +47,7 @@ impl StreamProtocol {
     /// The split of a stream.
     pub fn split(&self, events: &Events) -> Result<Split> {
         let mut split = Split::chronological(events, self.split.0, self.split.1)?;
-        if self.held_out > 0.0 {
+        if self.held_out != 0.0 {
             split.hold_out_share(events, self.held_out, self.seed)?;
         }
         Ok(split)
@@ -90,6 +90,8 @@ fn no_new_nodes(split: &Split) -> Error {
     Error::EmptyPart {
         part: "inductive",
         reason: format!("{} nodes are new after training, none of them is in this part", split.new_nodes().len()),
-        remedy: "hold some out of training with --held-out 0.1, or ask for --setting transductive only".into(),
+        remedy: "hold some out of training (protocol.held_out=0.1 of a run or grid, --held-out 0.1 of an evaluation), or ask about the \
+                 transductive setting only"
+            .into(),
     }
 }

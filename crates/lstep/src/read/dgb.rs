@@ -71,6 +71,11 @@ pub(super) fn node_rows(path: &Path, names: &Names) -> Result<Features> {
     Features::new(table.width(), values)
 }
 
+/// The tables beside `ml_NAME.csv` that exist.
+pub(super) fn tables_beside(path: &Path) -> impl Iterator<Item = PathBuf> {
+    ["", "_node"].into_iter().filter_map(|ending| beside(path, ending))
+}
+
 /// The table beside `ml_NAME.csv`, if it exists.
 fn beside(path: &Path, ending: &str) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();

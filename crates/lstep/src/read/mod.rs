@@ -54,7 +54,7 @@ use crate::event::{Clock, Events, Features, Names};
 use gather::Gather;
 use input::Input;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use table::Limits;
 
 /// What this room's functions give: most fail with the library's error, some with a fault that a caller completes.
@@ -102,6 +102,14 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     };
     data.name = options::dataset_name(path);
     Ok(data)
+}
+
+/// All files that [`read`] takes a dataset from: the events, and tables of features beside them.
+pub fn files_of(path: &Path, options: &ReadOptions) -> Vec<PathBuf> {
+    let mut files = vec![path.to_path_buf()];
+    files.extend(options.node_features.clone());
+    files.extend(dgb::tables_beside(path));
+    files
 }
 
 /// Reads events from a stream, compressed or not; `name` is what messages and the data set are called.

@@ -29,6 +29,10 @@ const DISTANT: Refusal = Refusal::new(
     "is too far from 1970 for the fractions of a second in this column",
     "write fewer decimals or correct the year",
 );
+const ROUNDED: Refusal = Refusal::new(
+    "has more digits than a double holds, so that two times might become one",
+    "write times as integers (of nanoseconds, for example) or as ISO 8601, or with fewer digits",
+);
 const LONG_SPAN: Refusal =
     Refusal::new("times span more than 2^53 units, so that doubles would round them", "write them in a coarser unit");
 
@@ -208,7 +212,11 @@ impl Times {
         if digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
             return self.push_integer(text.parse().map_err(|_| TOO_LARGE)?);
         }
-        self.push_float(text.parse().map_err(|_| NOT_A_TIME)?)
+        let number: f64 = text.parse().map_err(|_| NOT_A_TIME)?;
+        if number.is_finite() && !is_kept(text, number) {
+            return Err(ROUNDED);
+        }
+        self.push_float(number)
     }
 
     fn become_float(&mut self) -> Result<(), Refusal> {
@@ -231,6 +239,35 @@ impl Times {
         }
         Ok(())
     }
+}
+
+/// Whether a decimal comes back from a double as it was written: as its shortest name, or printed with as many digits. A double holds
+/// fifteen digits, whatever they are; of more, two different times might become one.
+fn is_kept(text: &str, number: f64) -> bool {
+    let digits = text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E')).filter(u8::is_ascii_digit).count();
+    if digits <= 15 {
+        return true;
+    }
+    let written = significant(text);
+    written == significant(&format!("{number:e}"))
+        || written == significant(&format!("{number:.*e}", significant_digits(text).saturating_sub(1)))
+}
+
+/// Digits from the first that is not zero.
+fn significant_digits(text: &str) -> usize {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|&digit| digit == b'0').count()
+}
+
+/// A number's sign, its digits without zeros at either end, and the power of ten of the first of them.
+fn significant(text: &str) -> (bool, String, i64) {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(0);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all: String = [whole.trim_start_matches(['-', '+']), fraction].concat();
+    let zeros = all.len() - all.trim_start_matches('0').len();
+    let power = exponent + (all.len() - fraction.len()) as i64 - zeros as i64;
+    (text.starts_with('-'), all.trim_matches('0').to_string(), power)
 }
 
 /// Integers as times, counted from zero if doubles hold them all, otherwise from the earliest.
@@ -306,6 +343,23 @@ mod tests {
         assert_eq!(shown(&["1", "2.5", "3"]), ["1.0", "2.5", "3.0"]);
         assert_eq!(column(&["9007199254740993", "0.5"]), Err(INEXACT));
         assert_eq!(column(&["0.5", "9007199254740993"]), Err(INEXACT));
+    }
+
+    #[test]
+    fn a_decimal_that_a_double_would_round_is_refused() {
+        for text in ["1700000000.000000399", "1700000000.1234568", "1700000000000000059.5", "0.30000000000000001"] {
+            assert_eq!(column(&[text]), Err(ROUNDED), "{text}");
+        }
+        // Shortest names, and doubles printed with 17 digits, with 19, and with an exponent.
+        let number: f64 = 1_700_000_000.123_456_7;
+        let printed =
+            [format!("{number:?}"), format!("{number:.7}"), format!("{number:.16e}"), format!("{number:.18e}")];
+        for text in
+            printed.iter().map(String::as_str).chain(["0.30000000000000004", "-1082008561.5000000000000", "00.1"])
+        {
+            let read = column(&[text]).expect("a double's own name");
+            assert_eq!(read, Times::Float(vec![text.parse().expect("a number")]), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::chart::{Ink, Mark, Plot};
 use super::figures::{by_activity, by_time, calibration, classes, earlier_events, precision_recall, roc, spread};
 use super::scale::{Axis, grouped, short};
-use super::{stream, word};
+use super::stream;
 use crate::protocol::Setting;
 use crate::run::{Examined, Examinee, Record, ResultRow, Trained};
 
@@ -24,9 +24,8 @@ pub fn about(setting: Setting, shown: &[&Record]) -> String {
     let thinned = shown.iter().map(|record| record.every).max().unwrap_or(1);
     let part = if thinned > 1 { format!(" One in {thinned} questions is drawn.") } else { String::new() };
     format!(
-        "The scores of the test questions, {} setting. Pooled over all steps; all negatives of an event together weigh as much as the \
-         event.{part}",
-        word(setting)
+        "The scores of the test questions, {setting} setting. Pooled over all steps; all negatives of an event together weigh as much as the \
+         event.{part}"
     )
 }
 
@@ -56,10 +55,10 @@ fn curves(examined: &Examined, shown: &[&Record], is_roc: bool) -> String {
         plot = plot.clone().line(&name, ink, marks);
     };
     for (place, record) in shown.iter().enumerate() {
-        add(format!("{} negatives", word(record.strategy)), Ink::Kind(place), record);
+        add(format!("{} negatives", record.strategy), Ink::Kind(place), record);
     }
     if let Some((name, record)) = best_rival(examined) {
-        add(format!("{name}, {} negatives", word(record.strategy)), Ink::Kind(5), record);
+        add(format!("{name}, {} negatives", record.strategy), Ink::Kind(5), record);
     }
     let (from, to) = if is_roc { ((0.0, 0.0), (1.0, 1.0)) } else { ((0.0, 0.5), (1.0, 0.5)) };
     plot.rule(Some("guessing"), from, to).draw()
@@ -82,10 +81,10 @@ fn reliability(shown: &[&Record]) -> String {
     );
     for (place, record) in shown.iter().enumerate() {
         let found = calibration(record);
-        let name = format!("{} negatives: ECE {:.3}", word(record.strategy), found.error);
+        let name = format!("{} negatives: ECE {:.3}", record.strategy, found.error);
         let marks = found.bins.iter().map(|&(said, came, share)| {
             let says = format!("said {said:.3}, came true {came:.3}\n{:.1} % of all answers", 100.0 * share);
-            Mark::new(said, came, format!("{} negatives\n{says}", word(record.strategy)))
+            Mark::new(said, came, format!("{} negatives\n{says}", record.strategy))
         });
         plot = plot.line(&name, Ink::Kind(place), marks.collect());
     }
@@ -106,7 +105,7 @@ fn distribution(record: &Record) -> String {
         .collect()
     };
     Plot::new(
-        &format!("Scores, {} negatives", word(record.strategy)),
+        &format!("Scores, {} negatives", record.strategy),
         "How scores (logits) of true events and of negatives are spread. The less the two overlap, the better.",
         Axis::new("score (logit)"),
         Axis::new("share of the class (%)"),
@@ -122,11 +121,10 @@ pub fn quality(trained: &Trained, examined: &Examined, shown: &[&Record]) -> Vec
     let metric = if first.is_ranked() { "MRR" } else { "AP" };
     let (events, clock) = (trained.stream().log.events(), &trained.stream().clock);
     let groups = TIMES.min(first.len().div_ceil(100)).max(1);
-    let rival =
-        best_rival(examined).map(|(name, record)| (format!("{name}, {} negatives", word(record.strategy)), record));
+    let rival = best_rival(examined).map(|(name, record)| (format!("{name}, {} negatives", record.strategy), record));
     let mut all: Vec<(String, Ink, &Record)> = Vec::new();
     for (place, record) in shown.iter().enumerate() {
-        all.push((format!("{} negatives", word(record.strategy)), Ink::Kind(place), record));
+        all.push((format!("{} negatives", record.strategy), Ink::Kind(place), record));
     }
     all.extend(rival.into_iter().map(|(name, record)| (name, Ink::Kind(5), record)));
 

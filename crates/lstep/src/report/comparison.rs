@@ -29,8 +29,15 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         "Average ranks",
         "Every model is ranked on every dataset by its mean over seeds; equal models share the mean of their places.",
     );
-    let drawn = |table: &ComparisonTable| rank_chart(&format!("Ranks: {}", table.title()), &ranks(table));
-    page.charts(tables.iter().filter(|table| counts(table)).map(drawn));
+    let drawn = |table: &ComparisonTable| {
+        let ranks = ranks(table);
+        (ranks.datasets > 0).then(|| rank_chart(&format!("Ranks: {}", table.title()), &ranks))
+    };
+    let charts: Vec<String> = tables.iter().filter(|table| counts(table)).filter_map(drawn).collect();
+    if charts.is_empty() {
+        page.paragraph("There is no dataset on which every model has a number, so nothing can be ranked fairly.");
+    }
+    page.charts(charts);
     page.section(
         "Tables",
         "Mean ± deviation over seeds (of the population). ① is the best, ② the second of a row. AP and ROC-AUC in percent, MRR as a \
@@ -79,7 +86,9 @@ fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
     let ranked = ranks(main);
     let card =
         |(name, rank): &(String, f64)| (format!("{rank:.2}"), format!("average rank of {name} ({})", main.title()));
-    page.cards(&ranked.models.iter().take(4).map(card).collect::<Vec<_>>());
+    if ranked.datasets > 0 {
+        page.cards(&ranked.models.iter().take(4).map(card).collect::<Vec<_>>());
+    }
     let learned: Vec<bool> = main
         .models
         .iter()
@@ -185,7 +194,8 @@ fn letter(place: usize) -> char {
 fn curves(comparison: &Comparison, dataset: &str) -> Option<String> {
     let mut plot = Plot::new(
         &format!("{dataset}: validation"),
-        "AP on validation after each epoch, random negatives (the benchmark's under tgb).",
+        "AP on validation after each epoch against random negatives (the benchmark's under tgb; where selection asks about other \
+         kinds only, their mean).",
         Axis::whole("epoch"),
         Axis::new("validation AP"),
     );
@@ -195,8 +205,10 @@ fn curves(comparison: &Comparison, dataset: &str) -> Option<String> {
             comparison.cells.iter().filter(|cell| cell.dataset == dataset && cell.model == *model).collect();
         let longest = cells.iter().filter_map(|cell| Some(cell.training.as_ref()?.curve.len())).max().unwrap_or(0);
         let mean = |epoch: usize| {
-            let values: Vec<f64> =
-                cells.iter().filter_map(|cell| Some(cell.training.as_ref()?.curve.get(epoch)?.validation_ap)).collect();
+            let values: Vec<f64> = cells
+                .iter()
+                .filter_map(|cell| Some(cell.training.as_ref()?.curve.get(epoch)?.ap_on_random()))
+                .collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             Mark::new(
                 epoch as f64 + 1.0,

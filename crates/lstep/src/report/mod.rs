@@ -22,8 +22,3 @@ pub use comparison::comparison_page;
 pub use page::{Cell, Page, Table};
 pub use run::run_page;
 pub use scale::{Axis, Scale};
-
-/// A name as the command line writes it.
-fn word(value: impl std::fmt::Debug) -> String {
-    format!("{value:?}").to_lowercase()
-}

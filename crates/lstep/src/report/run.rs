@@ -6,11 +6,10 @@ use super::chart::{Ink, Mark, Plot};
 use super::figures::calibration;
 use super::page::{Cell, Page, Table};
 use super::scale::{Axis, grouped, seconds};
-use super::{exhibits, stream, word};
+use super::{exhibits, stream};
 use crate::error::{Error, Result};
 use crate::protocol::{StepRule, Visibility};
 use crate::run::{EpochReport, Examined, Examinee, Portrait, Record, ResultRow, RunFolder, Trained};
-use std::fs;
 
 /// A calibration error above this is worth a warning.
 const POOR_CALIBRATION: f64 = 0.1;
@@ -18,7 +17,7 @@ const POOR_CALIBRATION: f64 = 0.1;
 const FEW_EVENTS: usize = 1_000;
 /// The report of a run as a page. `examined` is what [`Trained::examine`] gave.
 pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> Result<String> {
-    let epochs = epochs(folder)?;
+    let epochs = folder.epochs()?;
     let Some(main) = examined.model.results.first() else {
         return Err(Error::setting("asked", "nothing", "a report needs at least one kind of question"));
     };
@@ -63,14 +62,8 @@ pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> R
 const RESULTS: &str = "① is the best, ② the second of a row. AP and AUC are means over steps; higher is better; 0.5 is guessing \
                        where an event has one negative. The counting models learn nothing: a learned model has to beat them.";
 
-fn epochs(folder: &RunFolder) -> Result<Vec<EpochReport>> {
-    let path = folder.file("metrics.jsonl");
-    let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-}
-
 fn question(row: &ResultRow) -> String {
-    format!("{}, {} negatives", word(row.setting), word(row.negatives))
+    format!("{}, {} negatives", row.setting, row.negatives)
 }
 
 fn subtitle(trained: &Trained, examined: &Examined) -> String {

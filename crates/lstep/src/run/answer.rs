@@ -67,13 +67,17 @@ impl Answerer {
             let problem = format!("has {given} features for each event, the run's events have {width}");
             return Err(fault(problem, "give the same columns").into());
         }
+        let (width, given) = (self.live.log().node_features().width(), more.node_features.width());
+        if given != width {
+            let problem = format!("comes with {given} features for each node, the run's nodes have {width}");
+            return Err(fault(problem, "give the same columns").into());
+        }
         let mut destinations: NodeSet = self.destinations.iter().copied().collect();
         for step in cut(&more.events, 0..more.events.len() as u32, rule, visibility) {
             for number in step {
                 let event = more.events.at(number as usize);
-                let mut node = |node, side| self.names.intern(&more.names.name(node).to_string(), side);
-                let (source, destination) =
-                    (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
+                let source = self.node_of(more, event.source, Side::Source)?;
+                let destination = self.node_of(more, event.destination, Side::Destination)?;
                 let shown = more.clock.show(event.time);
                 let time = self.clock.parse(&shown).ok_or_else(|| {
                     fault("is no time of the run's clock".into(), "write times alike").column("time").value(&shown)
@@ -90,6 +94,16 @@ impl Answerer {
         }
         self.destinations = destinations.iter().collect();
         Ok(())
+    }
+
+    /// The node that another file's is here; a new one brings its features.
+    fn node_of(&mut self, more: &Dataset, node: NodeId, side: Side) -> Result<NodeId> {
+        let known = self.names.len();
+        let here = self.names.intern(&more.names.name(node).to_string(), side)?;
+        if here.index() == known && self.live.log().node_features().width() > 0 {
+            self.live.push_node(more.node_features.row(node.index()))?;
+        }
+        Ok(here)
     }
 
     /// The likeliest destinations of a source, all known ones being candidates.

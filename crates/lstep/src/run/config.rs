@@ -87,6 +87,11 @@ impl RunConfig {
         if let Some((name, text)) = file {
             let over: Table = text.parse().map_err(|error| refused(name, &error))?;
             lay_over(&mut table, over);
+            // A fault of the file is not blamed on a key; only what the file leaves to keys may still be missing.
+            if let (Err(error), false) = (RunConfig::deserialize(table.clone()), keys.iter().any(|key| completes(key)))
+            {
+                return Err(refused(name, &error));
+            }
         }
         let without_keys = table.clone();
         for key in keys {
@@ -156,8 +161,30 @@ fn lay_key_over(table: &mut Table, key: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether a single setting may complete a protocol that a file names without all it needs.
+fn completes(key: &str) -> bool {
+    key.starts_with("protocol.")
+}
+
+/// `lstep-pair` is L-STEP with the pair's settings: where a table names it, these come before its own.
+fn spell_out_pair(under: &mut Table, over: &mut Table) {
+    let name = |table: &Table| Some(table.get("model")?.get("name")?.as_str()?.to_string());
+    if name(over).as_deref() != Some("lstep-pair") {
+        return;
+    }
+    let is_pair = under.get("model").and_then(|model| model.get("pair")).is_some();
+    if !is_pair {
+        let pair = ModelConfig::learned("lstep-pair").expect("it is one of the learned");
+        under.insert("model".into(), Value::try_from(pair).expect("settings are plain data"));
+    }
+    if let Some(Value::Table(model)) = over.get_mut("model") {
+        model.insert("name".into(), Value::String("lstep".into()));
+    }
+}
+
 /// Puts one table over another, key by key. A protocol or model of another name replaces the old one wholly.
-fn lay_over(under: &mut Table, over: Table) {
+fn lay_over(under: &mut Table, mut over: Table) {
+    spell_out_pair(under, &mut over);
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(under)), Value::Table(over))
@@ -206,6 +233,27 @@ mod tests {
         let config = start(Some("uci")).under("dyglib").expect("known");
         assert_eq!(config.protocol, Protocol::Dyglib(DyglibProtocol { step: 100 }));
         assert!(start(None).under("tbg").is_err());
+    }
+
+    #[test]
+    fn a_fault_of_the_file_is_not_blamed_on_a_key() {
+        let error = start(None).with(Some(("my.toml", "[model]\nrecnt = 3\n")), &["train.epochs=1".to_string()]);
+        let error = error.expect_err("misspelt").to_string();
+        assert!(error.contains("my.toml") && !error.contains("epochs"), "{error}");
+    }
+
+    #[test]
+    fn a_model_is_named_in_a_file_as_on_the_command_line() {
+        for name in ModelConfig::LEARNED {
+            let file = format!("[model]\nname = \"{name}\"\n");
+            let config = start(None).with(Some(("my.toml", &file)), &[]).expect("a known name");
+            assert_eq!(config.model, ModelConfig::learned(name).expect("known"));
+            let config = start(None).with(None, &[format!("model.name={name}")]).expect("a known name");
+            assert_eq!(config.model.kind(), name);
+        }
+        let file = "[model]\nname = \"lstep-pair\"\nrecent = 7\n";
+        let config = start(None).with(Some(("my.toml", file)), &[]).expect("known keys");
+        assert_eq!(config.model, ModelConfig::Lstep(LstepConfig { recent: 7, ..LstepConfig::pair() }));
     }
 
     #[test]

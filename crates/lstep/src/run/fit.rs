@@ -24,7 +24,9 @@ use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
 use crate::fingerprint::Fingerprint;
 use crate::model::{Exhibit, Facts, ModelConfig, Optimiser, Pupil, Session};
-use crate::protocol::{Asked, Exam, Part, Setting, Sheet, Split, Strategy, Subject, Visibility, cut, negatives_sha256};
+use crate::protocol::{
+    Asked, Exam, Part, Setting, Sheet, Split, StepRule, Strategy, Subject, Visibility, cut, negatives_sha256,
+};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
 use std::fs;
@@ -52,6 +54,23 @@ impl RunFolder {
     /// Whether there is a run in it.
     pub fn holds_a_run(&self) -> bool {
         self.file("config.toml").exists()
+    }
+
+    /// What every epoch did.
+    pub fn epochs(&self) -> Result<Vec<EpochReport>> {
+        let path = self.file("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        let epoch = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                let fault = InputFault::new(
+                    path.display().to_string(),
+                    format!("line {}: is no epoch ({error})", number + 1),
+                    "remove the line, or the run",
+                );
+                fault.into()
+            })
+        };
+        text.lines().enumerate().map(epoch).collect()
     }
 
     /// The settings of the run.
@@ -229,11 +248,26 @@ impl Fit {
         let train = &ground.config.train;
         let course = Course::new(&ground.stream.log, &ground.split, protocol.step(), ground.visibility(), train)?;
         if course.steps() < 2 {
-            return Err(Error::EmptyPart {
-                part: "train",
-                reason: format!("{} events make {} steps", course.events(), course.steps()),
-                remedy: "at least two steps are needed: make steps smaller".into(),
-            });
+            let value = match protocol.step() {
+                StepRule::Events(events) => format!("{events} events"),
+                StepRule::DistinctTime => "time".to_string(),
+            };
+            let remedy = format!(
+                "the {} training events make {} step, and learning needs two at least: set fewer events, for example --set \
+                 protocol.step={}",
+                course.events(),
+                course.steps(),
+                (course.events() / 10).max(1)
+            );
+            return Err(Error::setting("protocol.step", value, remedy));
+        }
+        let times = ground.stream.log.events().times();
+        if let (Some(first), Some(last)) = (times.first(), times.last())
+            && last.since(*first) > f64::from(f32::MAX)
+        {
+            let remedy =
+                "learning works with 32-bit numbers: write times in a coarser unit, so that they span less than 1e38";
+            return Err(Error::setting("the span of the times", last.since(*first), remedy));
         }
         let pupil = ground.pupil()?;
         let fingerprint = ground.fingerprint();
@@ -259,6 +293,11 @@ impl Fit {
     /// What selection knows so far.
     pub fn selection(&self) -> Selection {
         self.selection
+    }
+
+    /// Refuses questions that this stream cannot be asked, before time goes into training.
+    pub fn check_asked(&self, asked: &Asked) -> Result<()> {
+        self.ground.config.protocol.exams(self.ground.subject(), &self.ground.split, asked).map(drop)
     }
 
     /// Whether there is nothing left to do.
@@ -437,6 +476,30 @@ impl Trained {
     /// The exams that ask everything asked.
     pub(super) fn exams(&self, asked: &Asked) -> Result<Vec<Exam>> {
         self.ground.config.protocol.exams(self.ground.subject(), &self.ground.split, asked)
+    }
+
+    /// Those of the questions that this stream can be asked, and why the others cannot: some streams have no new nodes, some have
+    /// nothing but one pair.
+    pub fn possible(&self, asked: &Asked) -> (Asked, Vec<String>) {
+        let (mut possible, mut reasons) = (asked.clone(), Vec::new());
+        let mut can = |asked: &Asked, what: String| match self.exams(asked) {
+            Ok(_) => true,
+            Err(error) => {
+                reasons.push(format!("{what}: {error}"));
+                false
+            }
+        };
+        let first = asked.strategies.first().copied();
+        possible.settings.retain(|&setting| {
+            let alone = Asked { settings: vec![setting], strategies: first.into_iter().collect(), ..asked.clone() };
+            can(&alone, format!("{setting} setting"))
+        });
+        let settings = possible.settings.clone();
+        possible.strategies.retain(|&strategy| {
+            let alone = Asked { settings: settings.clone(), strategies: vec![strategy], ..asked.clone() };
+            can(&alone, format!("{strategy} negatives"))
+        });
+        (possible, reasons)
     }
 
     /// An exam's outcomes beside what they depend on.

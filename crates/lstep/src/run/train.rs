@@ -82,6 +82,11 @@ impl TrainConfig {
                 "name at least one kind of negatives, for example [\"random\"]",
             ));
         }
+        if let Some((place, double)) =
+            self.select.iter().enumerate().find(|(place, kind)| self.select[..*place].contains(kind))
+        {
+            return Err(Error::setting("select", format!("{double}, again at place {place}"), "name every kind once"));
+        }
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {
             return Err(Error::setting("learning_rate", self.learning_rate, "it has to be above 0"));
@@ -90,6 +95,14 @@ impl TrainConfig {
             return Err(Error::setting("clip", clip, "it has to be above 0; leave it out for no clipping"));
         }
         Ok(())
+    }
+}
+
+impl EpochReport {
+    /// Average precision on validation against random negatives where it asks about them, else the mean over what it asks.
+    pub fn ap_on_random(&self) -> f64 {
+        let random = self.validation.iter().find(|row| row.negatives == Strategy::Random);
+        random.map_or(self.validation_ap, |row| row.ap)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// DyGLib's protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct DyglibProtocol {
     /// Events in a step, at least 1; the draws depend on it. 200 in DyGLib.
     pub step: u32,

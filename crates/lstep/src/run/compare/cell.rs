@@ -8,14 +8,17 @@ use crate::checkpoint::write_text;
 use crate::error::{Error, InputFault, Result};
 use crate::protocol::{Asked, Part, Setting, Strategy};
 use crate::read::read;
-use crate::run::config::RunConfig;
+use crate::run::config::{DataConfig, RunConfig};
 use crate::run::fit::{Fit, Moment, RunFolder};
 use crate::run::job::{Contender, Evaluation, Stream};
 use crate::run::report::{EvaluationReport, ResultRow};
-use crate::run::train::EpochReport;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+
+/// The file that says which stream a cell is about.
+const ABOUT: &str = "cell.toml";
 
 /// One dataset, one model, one seed.
 #[derive(Debug, Clone)]
@@ -38,7 +41,16 @@ pub struct Cell {
     pub memory: u64,
     /// Events of its stream.
     pub events: usize,
+    /// Hash of the stream's files.
+    pub sha256: String,
     pub(super) contender: Option<Contender>,
+}
+
+/// Which stream a cell is about: `cell.toml` in its folder.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct About {
+    sha256: String,
+    data: DataConfig,
 }
 
 /// How far a cell is.
@@ -72,6 +84,19 @@ impl Cell {
         if begun && let Some(other) = difference(&self.config, &folder.config()?) {
             return Err(self.refusal(&other));
         }
+        match self.found_about()? {
+            Some(found) if found.sha256 != self.sha256 && found.data == self.config.data => {
+                return Err(self.refusal("the events have changed since"));
+            }
+            Some(found) => {
+                if let Some(other) = difference(&self.about(), &found) {
+                    return Err(self.refusal(&other));
+                }
+            }
+            // Counted about some other stream, for all that is known: it is soon done again.
+            None if !begun => return Ok(CellState::New),
+            None => {}
+        }
         let Some(report) = self.report()? else {
             return Ok(if begun { CellState::Begun } else { CellState::New });
         };
@@ -91,6 +116,16 @@ impl Cell {
         let remedy =
             format!("it holds a cell with other settings ({other}): choose another --out, or remove this folder");
         Error::setting("out", self.folder.display(), remedy)
+    }
+
+    fn about(&self) -> About {
+        About { sha256: self.sha256.clone(), data: self.config.data.clone() }
+    }
+
+    fn found_about(&self) -> Result<Option<About>> {
+        let path = self.folder.join(ABOUT);
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        toml::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
     }
 
     fn report(&self) -> Result<Option<EvaluationReport>> {
@@ -125,15 +160,9 @@ impl Cell {
             protocol: self.config.protocol.clone(),
             config: results.first().map_or_else(|| self.config.model.clone(), |row| row.model.clone()),
             train: learns.then(|| self.config.train.clone()),
-            training: if learns { Training::of(self.curve()?) } else { None },
+            training: if learns { Training::of(RunFolder::new(&self.folder).epochs()?) } else { None },
             results,
         })
-    }
-
-    fn curve(&self) -> Result<Vec<EpochReport>> {
-        let path = self.folder.join("metrics.jsonl");
-        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
-        text.lines().map(|line| serde_json::from_str(line).map_err(|error| unreadable(&path, &error))).collect()
     }
 
     /// Does what is left to do. `watch` is told the share that is done and says whether to go on; nothing if it was stopped.
@@ -151,6 +180,8 @@ impl Cell {
         let text = serde_json::to_string_pretty(&report).expect("a report is plain data");
         fs::create_dir_all(&self.folder).map_err(|error| Error::io(&self.folder, error))?;
         write_text(self.folder.join("report.json"), &text)?;
+        // It comes last: a report without it counts for nothing.
+        write_text(self.folder.join(ABOUT), &toml::to_string_pretty(&self.about()).expect("plain data"))?;
         let results = self.answers(&report).expect("everything asked was answered just now");
         self.result(results).map(Some)
     }
@@ -175,6 +206,9 @@ impl Cell {
         } else {
             Fit::begin(self.config.clone(), self.stream()?, folder)?
         };
+        if !fit.is_finished() {
+            fit.check_asked(&self.asked)?;
+        }
         let epochs = f64::from(self.config.train.epochs);
         let finished = fit.run(&mut |moment| {
             watch(match moment {
@@ -199,7 +233,7 @@ impl Cell {
     }
 }
 
-fn unreadable(path: &Path, error: &serde_json::Error) -> Error {
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
     let problem = format!("cannot be read ({error})");
     InputFault::new(path.display().to_string(), problem, "remove it: it is made again").into()
 }
@@ -226,9 +260,9 @@ fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
     }
 }
 
-/// The first setting in which a run differs from what is asked for.
-fn difference(asked: &RunConfig, found: &RunConfig) -> Option<String> {
-    let table = |config: &RunConfig| Value::Table(Table::try_from(config).expect("settings are plain data"));
+/// The first setting in which what is found differs from what is asked for.
+fn difference<T: Serialize>(asked: &T, found: &T) -> Option<String> {
+    let table = |settings: &T| Value::Table(Table::try_from(settings).expect("settings are plain data"));
     first_difference("", Some(&table(asked)), Some(&table(found)))
 }
 

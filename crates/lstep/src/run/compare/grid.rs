@@ -7,8 +7,8 @@ use crate::checkpoint::write_text;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
-use crate::protocol::{Asked, Setting, Strategy};
-use crate::read::read;
+use crate::protocol::{Asked, Setting, StepRule, Strategy};
+use crate::read::{files_of, read};
 use crate::run::config::{DataConfig, RunConfig};
 use crate::run::job::Contender;
 use crate::run::preset::preset_names;
@@ -26,6 +26,9 @@ pub struct Grid {
     pub seeds: Vec<u64>,
     /// Where settings come from.
     pub preset: PresetChoice,
+    /// The protocol of all cells, where it is not that of their presets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// Single settings for all cells, as `key=value`. Those of `model.` are for learned models alone.
     pub set: Vec<String>,
     /// What is asked; a dataset of TGB has settings and negatives of its own.
@@ -60,7 +63,7 @@ pub struct Survey {
     pub features: usize,
     /// Features of a node.
     pub node_features: usize,
-    /// Hash of the file of events.
+    /// Hash of the file of events and of the tables of features that belong to it.
     pub sha256: String,
 }
 
@@ -112,14 +115,16 @@ impl Survey {
     /// Looks into a file. One that is as it was before is not read again.
     pub fn of(data: &DataConfig, before: Option<&GridData>) -> Result<Survey> {
         let mut hash = Fingerprint::default();
-        let path = &data.events;
-        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
-        std::io::copy(&mut file, &mut hash).map_err(|error| Error::io(path, error))?;
+        let (path, options) = (&data.events, data.options());
+        for path in files_of(path, &options) {
+            let mut file = File::open(&path).map_err(|error| Error::io(&path, error))?;
+            std::io::copy(&mut file, &mut hash).map_err(|error| Error::io(&path, error))?;
+        }
         let sha256 = hash.hex();
         if let Some(before) = before.filter(|before| before.data == *data && before.survey.sha256 == sha256) {
             return Ok(before.survey.clone());
         }
-        let dataset = read(path, &data.options())?;
+        let dataset = read(path, &options)?;
         Ok(Survey {
             name: dataset.name,
             nodes: dataset.names.len(),
@@ -145,18 +150,26 @@ impl Grid {
         toml::from_str(&text).map(Some).map_err(refused)
     }
 
-    /// Writes it, so that it can be gone on with. Refuses to if a dataset is not what it was.
-    pub fn keep(&self, path: &Path) -> Result<()> {
-        if let Some(before) = Grid::read(path)? {
-            for dataset in &self.datasets {
-                let known = before.datasets.iter().find(|known| known.data == dataset.data);
-                if known.is_some_and(|known| known.survey.sha256 != dataset.survey.sha256) {
-                    let remedy =
-                        "the file has changed since the grid began: put the old events back, or choose another folder";
-                    return Err(Error::setting("events", dataset.data.events.display(), remedy));
-                }
+    /// Refuses to take the place of what a folder's file holds if a dataset is not what it was, or if that is another kind of grid: a
+    /// sweep asks about validation, a comparison about the test part.
+    pub fn fits(&self, path: &Path) -> Result<()> {
+        let Some(before) = Grid::read(path)? else { return Ok(()) };
+        if before.asked.parts != self.asked.parts {
+            let remedy = format!("it holds another kind of grid ({}): choose another folder", before.title);
+            return Err(Error::setting("out", path.display(), remedy));
+        }
+        for dataset in &self.datasets {
+            let known = before.datasets.iter().find(|known| known.data == dataset.data);
+            if known.is_some_and(|known| known.survey.sha256 != dataset.survey.sha256) {
+                let remedy = "it or its features have changed since the grid began: put the old files back, or choose another folder";
+                return Err(Error::setting("events", dataset.data.events.display(), remedy));
             }
         }
+        Ok(())
+    }
+
+    /// Writes it, so that it can be gone on with.
+    pub fn keep(&self, path: &Path) -> Result<()> {
         write_text(path, &toml::to_string_pretty(self).expect("a grid is plain data"))
     }
 
@@ -205,6 +218,7 @@ impl Grid {
             below,
             memory: super::memory::estimate(&dataset.survey, &config.model),
             events: dataset.survey.events,
+            sha256: dataset.survey.sha256.clone(),
             config,
             contender,
         }
@@ -220,7 +234,11 @@ impl Grid {
             None => keys.retain(|key| !key.starts_with("model.")),
         }
         let preset = self.preset.of(&dataset.survey.name);
-        let config = RunConfig::start(dataset.data.clone(), spec.base()?, preset)?.with(None, &keys)?;
+        let mut config = RunConfig::start(dataset.data.clone(), spec.base()?, preset)?;
+        if let Some(protocol) = &self.protocol {
+            config = config.under(protocol)?;
+        }
+        let config = config.with(None, &keys)?;
         config.train.check()?;
         if let ModelConfig::Lstep(model) = &config.model {
             model.check()?;
@@ -268,6 +286,7 @@ impl Grid {
             events: dataset.survey.events,
             preset: self.preset.of(&dataset.survey.name).map(String::from),
         };
+        let notes = self.datasets.iter().filter_map(|dataset| other_questions(&dataset.survey.name, &cells)).collect();
         Comparison {
             title: self.title.clone(),
             datasets: self.datasets.iter().map(dataset).collect(),
@@ -279,7 +298,7 @@ impl Grid {
             cells,
             failed,
             published: Vec::new(),
-            notes: Vec::new(),
+            notes,
             version: env!("CARGO_PKG_VERSION").to_string(),
         }
     }
@@ -287,6 +306,30 @@ impl Grid {
 
 fn double<T: PartialEq + Copy>(names: &[T]) -> Option<T> {
     names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)).map(|(_, name)| *name)
+}
+
+/// What a reader has to know where models were not asked the same questions about a dataset: presets may cut a stream into other
+/// steps for other models, and negatives are drawn by step.
+fn other_questions(dataset: &str, cells: &[CellResult]) -> Option<String> {
+    let mut kinds: Vec<(&str, u32, Vec<&str>)> = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.dataset == dataset) {
+        let Some(row) = cell.results.first() else { continue };
+        let StepRule::Events(step) = cell.protocol.step() else { return None };
+        match kinds.iter_mut().find(|kind| (kind.0, kind.1) == (row.negatives_sha256.as_str(), step)) {
+            Some((_, _, models)) if models.contains(&cell.model.as_str()) => {}
+            Some((_, _, models)) => models.push(&cell.model),
+            None => kinds.push((&row.negatives_sha256, step, vec![&cell.model])),
+        }
+    }
+    let told: Vec<String> =
+        kinds.iter().map(|(_, step, models)| format!("{} in steps of {step}", models.join(", "))).collect();
+    (told.len() > 1).then(|| {
+        format!(
+            "{dataset}: not all models are asked the same questions ({}). AP is a mean over steps, and negatives may be drawn by \
+             step, so small differences between these groups say little; --set protocol.step=N asks all alike",
+            told.join("; ")
+        )
+    })
 }
 
 /// TGB has questions of its own.

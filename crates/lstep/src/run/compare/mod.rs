@@ -157,6 +157,23 @@ pub struct Published {
     pub deviation: Option<f64>,
 }
 
+impl Comparison {
+    /// Datasets and models with fewer seeds than asked for, and how many they have: others failed or are not finished.
+    pub fn short_of_seeds(&self) -> Vec<(&str, &str, usize)> {
+        let mut short = Vec::new();
+        for dataset in &self.datasets {
+            for model in &self.models {
+                let of_it = |cell: &&CellResult| cell.dataset == dataset.name && cell.model == *model;
+                let seeds = self.cells.iter().filter(of_it).filter(|cell| cell.seed.is_some()).count();
+                if seeds > 0 && seeds < self.seeds.len() {
+                    short.push((dataset.name.as_str(), model.as_str(), seeds));
+                }
+            }
+        }
+        short
+    }
+}
+
 impl Training {
     /// Sums up the epochs of a run; nothing if there are none.
     pub fn of(curve: Vec<EpochReport>) -> Option<Training> {

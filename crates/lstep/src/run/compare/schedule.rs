@@ -221,6 +221,7 @@ mod tests {
             below: "d".into(),
             memory,
             events: 1,
+            sha256: String::new(),
             contender: None,
         }
     }

@@ -112,9 +112,8 @@ pub struct ComparisonTable {
 impl ComparisonTable {
     /// What it is about: `AP, transductive, random negatives, test`.
     pub fn title(&self) -> String {
-        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-        let (setting, negatives) = (word(&self.setting), word(&self.negatives));
-        format!("{}, {setting}, {negatives} negatives, {}", self.metric.title(), word(&self.part))
+        let (setting, negatives) = (self.setting.to_string(), self.negatives.to_string());
+        format!("{}, {setting}, {negatives} negatives, {}", self.metric.title(), self.part)
     }
 }
 

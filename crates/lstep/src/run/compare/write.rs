@@ -48,8 +48,7 @@ impl Metric {
 impl ComparisonTable {
     /// What somebody published for a place of the table, where it was published.
     pub fn published<'a>(&self, comparison: &'a Comparison, dataset: &str, model: &str) -> Option<&'a Published> {
-        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-        let (setting, negatives) = (word(&self.setting), word(&self.negatives));
+        let (setting, negatives) = (self.setting.to_string(), self.negatives.to_string());
         let metric = match self.part {
             Part::Test => self.metric.key().to_string(),
             Part::Validation => format!("validation-{}", self.metric.key()),
@@ -119,7 +118,6 @@ pub fn csv(comparison: &Comparison) -> String {
 }
 
 fn numbers(cell: &CellResult, put: &mut impl FnMut(Line<'_>)) {
-    let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     let mut tell = |asked: [String; 3], metric: &str, value: Option<f64>| {
         let [part, setting, negatives] = asked;
         let Some(value) = value else { return };
@@ -147,7 +145,7 @@ fn numbers(cell: &CellResult, put: &mut impl FnMut(Line<'_>)) {
             ("hits_10", row.hits_10),
         ];
         for (metric, value) in values {
-            tell([word(&row.split), word(&row.setting), word(&row.negatives)], metric, value);
+            tell([row.split.to_string(), row.setting.to_string(), row.negatives.to_string()], metric, value);
         }
     }
     if let Some(training) = &cell.training {
@@ -172,19 +170,22 @@ const LEGEND: &str = "Bold is best, italic second. Mean and population deviation
 
 /// The tables as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut text = format!("# {}\n\n", comparison.title);
+    let mut text = format!("# {}\n\n", plain(&comparison.title));
     let mut line = |line: String| writeln!(text, "{line}").expect("text grows in memory");
-    comparison.notes.iter().for_each(|note| line(format!("> {note}\n")));
+    comparison.notes.iter().for_each(|note| line(format!("> {}\n", plain(note))));
     line(format!("{LEGEND}{}\n", if comparison.published.is_empty() { "" } else { " In brackets: published." }));
     for table in comparison.tables() {
         line(format!("## {}\n", table.title()));
-        line(format!("| | {} |", table.models.join(" | ")));
+        line(format!("| | {} |", table.models.iter().map(|model| plain(model)).collect::<Vec<_>>().join(" | ")));
         line(format!("|---|{}", "---:|".repeat(table.models.len())));
         for row in shown(&table, comparison) {
-            line(format!("| {} | {} |", row.0, row.1.join(" | ")));
+            line(format!("| {} | {} |", plain(&row.0), row.1.join(" | ")));
         }
         let ranks: Vec<String> = table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
         line(format!("| Avg. rank | {} |\n", ranks.join(" | ")));
+    }
+    for (dataset, model, count) in comparison.short_of_seeds() {
+        line(format!("{}, {}: {count} of {} seeds only.\n", plain(dataset), plain(model), comparison.seeds.len()));
     }
     let training = comparison.training_rows();
     if !training.is_empty() {
@@ -195,16 +196,32 @@ pub fn markdown(comparison: &Comparison) -> String {
         let [epochs, seconds] = [("epochs", &row.epochs), ("seconds", &row.seconds)]
             .map(|(metric, spread)| comparison.time_shown(metric, spread, &row.dataset, &row.model));
         let (each, speed) = (row.seconds_per_epoch.mean, row.events_per_second.mean);
-        line(format!("| {} | {} | {epochs} | {seconds} | {each:.2} | {speed:.0} |", row.dataset, row.model));
+        let (dataset, model) = (plain(&row.dataset), plain(&row.model));
+        line(format!("| {dataset} | {model} | {epochs} | {seconds} | {each:.2} | {speed:.0} |"));
     }
     if !comparison.failed.is_empty() {
         line("\n## Failed\n".into());
     }
     for failed in &comparison.failed {
         let seed = failed.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-        line(format!("- {}, {}{seed}: {}", failed.dataset, failed.model, failed.error));
+        let (dataset, model, error) = (plain(&failed.dataset), plain(&failed.model), plain(&failed.error));
+        line(format!("- {dataset}, {model}{seed}: {error}"));
     }
     text
+}
+
+/// A name as Markdown shows it and not as markup.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => plain.push_str("&lt;"),
+            '|' | '*' | '`' | '[' | '\\' => plain.extend(['\\', c]),
+            '\n' | '\r' => plain.push(' '),
+            _ => plain.push(c),
+        }
+    }
+    plain
 }
 
 /// The rows of a table as Markdown.
