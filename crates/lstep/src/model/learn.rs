@@ -90,6 +90,9 @@ pub trait Pupil: Session {
     /// the step's loss, if there was one.
     fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
 
+    /// Goes on with this share of the optimiser's step size.
+    fn slow_down(&mut self, share: f64);
+
     /// Forgets the state, not the weights.
     fn restart(&mut self);
 
@@ -109,14 +112,7 @@ pub fn teach<M: Learner + 'static>(model: M, facts: &Facts, optimiser: Optimiser
     let adam = Adam::new(model.parameters(), optimiser.adam);
     let state = model.begin(facts);
     let joined = Joined { model: Arc::new(model), state };
-    Box::new(Taught {
-        joined,
-        facts: facts.clone(),
-        gradients,
-        adam,
-        clip: optimiser.clip,
-        workspace: Workspace::new(),
-    })
+    Box::new(Taught { joined, facts: facts.clone(), gradients, adam, optimiser, workspace: Workspace::new() })
 }
 
 struct Taught<M: Learner> {
@@ -124,7 +120,7 @@ struct Taught<M: Learner> {
     facts: Facts,
     gradients: Gradients,
     adam: Adam,
-    clip: Option<f64>,
+    optimiser: Optimiser,
     workspace: Workspace,
 }
 
@@ -158,7 +154,7 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
             let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
             if loss.is_some() {
-                if let Some(largest) = self.clip {
+                if let Some(largest) = self.optimiser.clip {
                     self.gradients.clip_norm(largest);
                 }
                 // A fork that still evaluates keeps the weights it was given.
@@ -167,6 +163,10 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             }
             Ok(loss)
         })
+    }
+
+    fn slow_down(&mut self, share: f64) {
+        self.adam.set_learning_rate(share * self.optimiser.adam.learning_rate);
     }
 
     fn restart(&mut self) {

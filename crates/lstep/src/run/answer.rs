@@ -1,6 +1,7 @@
 //! A trained model put to use: scoring on what is known now, and checking that it keeps the laws.
 
-use super::fit::{RunFolder, Trained};
+use super::folder::RunFolder;
+use super::trained::Trained;
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Clock, Events, Names, NodeId, Side, Time};
 use crate::graph::EventLog;

@@ -3,7 +3,8 @@
 //! The model goes on from the end of training through validation and test. At every step the move of p~ is measured for each node that
 //! has a position, and compared with the theorem's bound and with the one that needs no slow change (`model/lstep/bound.rs`).
 
-use super::fit::{RunFolder, Trained};
+use super::folder::RunFolder;
+use super::trained::Trained;
 use crate::error::{Error, Result};
 use crate::event::NodeId;
 use crate::model::{FilterBound, Learner, Lstep, Model, ModelConfig, Variant};

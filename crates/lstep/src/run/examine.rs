@@ -4,9 +4,9 @@
 
 use super::config::RunConfig;
 use super::evaluate::{evaluate_recording, train_observing};
-use super::fit::Trained;
 use super::record::Record;
 use super::report::{EvaluationReport, ResultRow};
+use super::trained::Trained;
 use crate::error::Result;
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::{Asked, Part, Setting, Strategy};

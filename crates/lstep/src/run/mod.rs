@@ -11,6 +11,8 @@ mod data;
 mod evaluate;
 mod examine;
 mod fit;
+mod folder;
+mod ground;
 mod inspect;
 mod job;
 mod paper;
@@ -20,6 +22,7 @@ mod released_leak;
 mod report;
 mod tgb_files;
 mod train;
+mod trained;
 
 pub use answer::{Answerer, Audited, Scored, audit};
 pub use bound::{BoundReport, NodeBound, bound};
@@ -34,7 +37,9 @@ pub use convert::{ConvertReport, convert};
 pub use data::{Catalogue, Checksum, Entry, where_to_get};
 pub use evaluate::{Outcome, Watch, evaluate, evaluate_recording, facts, train_observing};
 pub use examine::{Examined, Examinee};
-pub use fit::{Fit, Moment, RunFolder, Spent, Trained};
+pub use fit::{Fit, Moment};
+pub use folder::RunFolder;
+pub use ground::Spent;
 pub use inspect::Portrait;
 pub use job::{Contender, Evaluation, Stream, inspect};
 pub use paper::{
@@ -46,6 +51,7 @@ pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_relea
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use tgb_files::write_tgb;
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig, ValidationRow};
+pub use trained::Trained;
 
 // What front ends need to say what they want.
 pub use crate::checkpoint::write_text;

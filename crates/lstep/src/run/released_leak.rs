@@ -5,9 +5,10 @@
 //! makes such a model; it is trained, asked, checked against the laws and forgotten.
 
 use super::evaluate::{Outcome, evaluate, facts};
-use super::fit::{RunFolder, Trained};
+use super::folder::RunFolder;
 use super::job::Stream;
 use super::train::{Course, Progress, Selection, TrainConfig};
+use super::trained::Trained;
 use crate::error::Result;
 use crate::graph::EventLog;
 use crate::model::laws::{Breach, Check, check_model};

@@ -25,6 +25,9 @@ pub struct TrainConfig {
     pub patience: u32,
     /// Adam's step size, above 0.
     pub learning_rate: f64,
+    /// What is left of the step size after an epoch, above 0, at most 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub decay: f64,
     /// Largest norm of all gradients together, above 0; not clipped if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
@@ -47,12 +50,18 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_one(share: &f64) -> bool {
+    *share == 1.0
+}
+
 impl Default for TrainConfig {
     fn default() -> TrainConfig {
         TrainConfig {
             epochs: 200,
             patience: 10,
             learning_rate: 1e-4,
+            decay: 1.0,
             clip: None,
             seed: 0,
             historical: 0.0,
@@ -90,6 +99,9 @@ impl TrainConfig {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {
             return Err(Error::setting("learning_rate", self.learning_rate, "it has to be above 0"));
+        }
+        if !(positive(self.decay) && self.decay <= 1.0) {
+            return Err(Error::setting("train.decay", self.decay, "it has to be above 0 and at most 1"));
         }
         if let Some(clip) = self.clip.filter(|clip| !positive(*clip)) {
             return Err(Error::setting("clip", clip, "it has to be above 0; leave it out for no clipping"));
@@ -203,6 +215,7 @@ pub struct Course {
     known: Vec<u32>,
     visibility: Visibility,
     seed: u64,
+    decay: f64,
     historical: f64,
     novel: f64,
 }
@@ -235,6 +248,7 @@ impl Course {
             known,
             visibility,
             seed: train.seed,
+            decay: train.decay,
             historical: train.historical,
             novel: train.novel,
         })
@@ -303,6 +317,7 @@ impl Course {
         if progress.step == 0 {
             pupil.restart();
         }
+        pupil.slow_down(self.decay.powf(f64::from(progress.epoch) - 1.0));
         lstep_tensor::awake(|| {
             while (progress.step as usize) < self.steps.len() {
                 if let Some(loss) = self.teach(pupil, progress.epoch, progress.step as usize)? {
@@ -365,7 +380,12 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::Checkpoint;
+    use crate::model::{LstepConfig, ModelConfig, Optimiser};
     use crate::protocol::{Part, Setting};
+    use crate::read::synthetic::{SyntheticConfig, generate};
+    use crate::run::evaluate::facts;
+    use lstep_tensor::AdamConfig;
     use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 
     proptest! {
@@ -380,6 +400,34 @@ mod tests {
             let note = serde_json::to_string(&selection).expect("plain data");
             prop_assert_eq!(serde_json::from_str::<Selection>(&note).expect("read back"), selection);
         }
+    }
+
+    #[test]
+    fn the_step_size_decays_after_every_epoch() {
+        let stream = SyntheticConfig { nodes: 40, events: 400, ..SyntheticConfig::default() };
+        let log = EventLog::new(generate(&stream).expect("a stream").events);
+        let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
+        let model = ModelConfig::Lstep(LstepConfig { position_width: 4, snapshots: 4, ..LstepConfig::default() });
+        let weights = |pupil: &dyn Pupil| {
+            let mut checkpoint = Checkpoint::default();
+            pupil.save(&mut checkpoint);
+            checkpoint.f32("weight.merge.weight").expect("a layer").to_vec()
+        };
+        // How far the second epoch moves a layer's weights.
+        let moved = |decay: f64| {
+            let train = TrainConfig { decay, ..TrainConfig::default() };
+            let course = Course::new(&log, &split, StepRule::Events(50), Visibility::Event, &train).expect("events");
+            let optimiser = Optimiser { adam: AdamConfig::default(), clip: None };
+            let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("a model");
+            let mut epoch = |epoch| {
+                course.go_on(pupil.as_mut(), &mut Progress::start(epoch), &mut |_, _| true).expect("an epoch");
+                weights(pupil.as_ref())
+            };
+            let (first, second) = (epoch(1), epoch(2));
+            first.iter().zip(&second).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        };
+        let (whole, tenth) = (moved(1.0), moved(0.1));
+        assert!(whole > 1e-4 && tenth > 0.02 * whole && tenth < 0.3 * whole, "{whole} {tenth}");
     }
 
     fn validated(strategy: Strategy, ap: f64, auc: f64, mrr: Option<f64>) -> Outcome {

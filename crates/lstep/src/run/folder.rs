@@ -1,0 +1,79 @@
+//! The folder of a run: what is in it, and how it is read.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.toml` | all settings, resolved |
+//! | `last.safetensors` | weights, moments, state and how far the epoch is: what is needed to go on |
+//! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
+//! | `metrics.jsonl` | a line for each epoch |
+//! | `report.json` | the final evaluation |
+//! | `report.html` | the same and more, to be looked at |
+//!
+//! Every file is written under another name and renamed, so a run that is killed leaves whole files behind.
+
+use super::config::RunConfig;
+use super::train::EpochReport;
+use crate::error::{Error, InputFault, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of a run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// A folder, whether it exists or not.
+    pub fn new(path: impl Into<PathBuf>) -> RunFolder {
+        RunFolder { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether there is a run in it.
+    pub fn holds_a_run(&self) -> bool {
+        self.file("config.toml").exists()
+    }
+
+    /// What every epoch did.
+    pub fn epochs(&self) -> Result<Vec<EpochReport>> {
+        let path = self.file("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        let epoch = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                let fault = InputFault::new(
+                    path.display().to_string(),
+                    format!("line {}: is no epoch ({error})", number + 1),
+                    "remove the line, or the run",
+                );
+                fault.into()
+            })
+        };
+        text.lines().enumerate().map(epoch).collect()
+    }
+
+    /// The settings of the run.
+    pub fn config(&self) -> Result<RunConfig> {
+        let path = self.file("config.toml");
+        if !self.holds_a_run() {
+            let remedy = "name a folder that `lstep train` made";
+            return Err(InputFault::new(
+                self.path.display().to_string(),
+                "holds no run: there is no config.toml",
+                remedy,
+            )
+            .into());
+        }
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        RunConfig::from_toml(&path.display().to_string(), &text)
+    }
+}
