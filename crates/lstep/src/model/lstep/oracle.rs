@@ -195,7 +195,7 @@ impl Oracle {
     }
 }
 
-fn values(tape: &Tape<'_>, var: lstep_tensor::Var) -> Vec<f64> {
+fn values(tape: &lstep_tensor::Tape<'_>, var: lstep_tensor::Var) -> Vec<f64> {
     let matrix = tape.value(var);
     (0..matrix.rows()).flat_map(|row| matrix.row(row).to_vec()).map(f64::from).collect()
 }
