@@ -90,7 +90,7 @@ pub trait Pupil: Session {
     /// the step's loss, if there was one.
     fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
 
-    /// Goes on with this share of the optimiser's step size.
+    /// Goes on with this share of the step size that the optimiser began with.
     fn slow_down(&mut self, share: f64);
 
     /// Forgets the state, not the weights.

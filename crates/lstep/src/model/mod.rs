@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// What a model may know of a stream before it sees any event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// How many nodes are expected; more may come.
+    /// How many nodes training knows; more may come, and nobody knows how many.
     pub nodes: usize,
     /// The first and last time of training.
     pub training: (Time, Time),

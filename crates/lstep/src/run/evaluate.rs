@@ -9,7 +9,7 @@ use crate::event::{Event, Time};
 use crate::graph::EventLog;
 use crate::metric::{Ranks, StepMeans, rank};
 use crate::model::{Facts, Pace, Session};
-use crate::protocol::{Exam, Part, Queries, Setting, Sheet, Split, StepRule, Strategy, Visibility, cut_list};
+use crate::protocol::{Exam, NodeSet, Part, Queries, Setting, Sheet, Split, StepRule, Strategy, Visibility, cut_list};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -51,10 +51,13 @@ pub type Watch<'a> = dyn Fn(u64, u64) + 'a;
 pub fn facts(log: &EventLog, split: &Split) -> Facts {
     let times = log.events().times();
     let trained = log.events().iter().take(split.train.end as usize).filter(|event| split.trains(*event));
-    let ends = trained.fold(None, |ends: Option<(Time, Time)>, event| {
-        Some((ends.map_or(event.time, |(first, _)| first), event.time))
-    });
-    Facts { nodes: log.events().node_bound(), training: ends.unwrap_or((times[0], times[0])) }
+    let (mut ends, mut nodes): (Option<(Time, Time)>, _) = (None, NodeSet::default());
+    for event in trained {
+        ends = Some((ends.map_or(event.time, |(first, _)| first), event.time));
+        nodes.insert(event.source);
+        nodes.insert(event.destination);
+    }
+    Facts { nodes: nodes.len(), training: ends.unwrap_or((times[0], times[0])) }
 }
 
 /// Lets a session observe the events that may train, step by step, without learning.

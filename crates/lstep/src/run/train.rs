@@ -25,9 +25,9 @@ pub struct TrainConfig {
     pub patience: u32,
     /// Adam's step size, above 0.
     pub learning_rate: f64,
-    /// What is left of the step size after an epoch, above 0, at most 1.
-    #[serde(skip_serializing_if = "is_one")]
-    pub decay: f64,
+    /// After how many lessons Adam's step size is down to a half, above 0; it stays as it is if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<f64>,
     /// Largest norm of all gradients together, above 0; not clipped if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
@@ -50,18 +50,13 @@ fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_one(share: &f64) -> bool {
-    *share == 1.0
-}
-
 impl Default for TrainConfig {
     fn default() -> TrainConfig {
         TrainConfig {
             epochs: 200,
             patience: 10,
             learning_rate: 1e-4,
-            decay: 1.0,
+            half_life: None,
             clip: None,
             seed: 0,
             historical: 0.0,
@@ -100,8 +95,8 @@ impl TrainConfig {
         if !positive(self.learning_rate) {
             return Err(Error::setting("learning_rate", self.learning_rate, "it has to be above 0"));
         }
-        if !(positive(self.decay) && self.decay <= 1.0) {
-            return Err(Error::setting("train.decay", self.decay, "it has to be above 0 and at most 1"));
+        if let Some(lessons) = self.half_life.filter(|lessons| !positive(*lessons)) {
+            return Err(Error::setting("half_life", lessons, "it has to be above 0; leave it out for no decay"));
         }
         if let Some(clip) = self.clip.filter(|clip| !positive(*clip)) {
             return Err(Error::setting("clip", clip, "it has to be above 0; leave it out for no clipping"));
@@ -215,7 +210,7 @@ pub struct Course {
     known: Vec<u32>,
     visibility: Visibility,
     seed: u64,
-    decay: f64,
+    half_life: Option<f64>,
     historical: f64,
     novel: f64,
 }
@@ -248,7 +243,7 @@ impl Course {
             known,
             visibility,
             seed: train.seed,
-            decay: train.decay,
+            half_life: train.half_life,
             historical: train.historical,
             novel: train.novel,
         })
@@ -273,6 +268,10 @@ impl Course {
         let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
         let mask = lstep_tensor::Draw { seed: self.seed, step: u64::from(epoch) << 32 | step as u64 };
         let lesson = Lesson { events: &events, negatives: &negatives };
+        if let Some(half_life) = self.half_life {
+            let before = u64::from(epoch - 1) * self.steps.len() as u64 + step as u64;
+            pupil.slow_down(0.5f64.powf(before as f64 / half_life));
+        }
         pupil.learn(self.log.past(horizon), self.log.revealed(span.end), lesson, mask)
     }
 
@@ -317,7 +316,6 @@ impl Course {
         if progress.step == 0 {
             pupil.restart();
         }
-        pupil.slow_down(self.decay.powf(f64::from(progress.epoch) - 1.0));
         lstep_tensor::awake(|| {
             while (progress.step as usize) < self.steps.len() {
                 if let Some(loss) = self.teach(pupil, progress.epoch, progress.step as usize)? {
@@ -403,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_size_decays_after_every_epoch() {
+    fn the_step_size_halves_as_lessons_pass() {
         let stream = SyntheticConfig { nodes: 40, events: 400, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&stream).expect("a stream").events);
         let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
@@ -414,8 +412,8 @@ mod tests {
             checkpoint.f32("weight.merge.weight").expect("a layer").to_vec()
         };
         // How far the second epoch moves a layer's weights.
-        let moved = |decay: f64| {
-            let train = TrainConfig { decay, ..TrainConfig::default() };
+        let moved = |half_life: Option<f64>| {
+            let train = TrainConfig { half_life, ..TrainConfig::default() };
             let course = Course::new(&log, &split, StepRule::Events(50), Visibility::Event, &train).expect("events");
             let optimiser = Optimiser { adam: AdamConfig::default(), clip: None };
             let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("a model");
@@ -426,8 +424,9 @@ mod tests {
             let (first, second) = (epoch(1), epoch(2));
             first.iter().zip(&second).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
         };
-        let (whole, tenth) = (moved(1.0), moved(0.1));
-        assert!(whole > 1e-4 && tenth > 0.02 * whole && tenth < 0.3 * whole, "{whole} {tenth}");
+        // An epoch has six lessons, so the second begins at a sixteenth and ends at a hundredth.
+        let (whole, less) = (moved(None), moved(Some(1.5)));
+        assert!(whole > 1e-4 && less > 0.002 * whole && less < 0.1 * whole, "{whole} {less}");
     }
 
     fn validated(strategy: Strategy, ap: f64, auc: f64, mrr: Option<f64>) -> Outcome {

@@ -1,0 +1,150 @@
+//! What holds for every model that learns, whatever it computes: training knows nothing of what comes after it, a state that is saved goes
+//! on as if it had not been, and threads change no score.
+
+use lstep::checkpoint::Checkpoint;
+use lstep::event::{Event, Events, Features, NodeId};
+use lstep::graph::EventLog;
+use lstep::model::{ModelConfig, Optimiser, Pupil, Session};
+use lstep::protocol::{Queries, Split, StepRule, Visibility};
+use lstep::read::synthetic::{SyntheticConfig, generate};
+use lstep::run::{Course, DataConfig, Progress, RunConfig, TrainConfig, facts};
+
+const STEP: usize = 50;
+/// Where validation and test begin, as shares of the time.
+const PARTS: (f64, f64) = (0.6, 0.8);
+
+fn stream() -> Events {
+    let settings = SyntheticConfig { nodes: 60, events: 600, features: 2, ..SyntheticConfig::default() };
+    generate(&settings).expect("a stream").events
+}
+
+/// The same events, those from `first` on between nodes that nobody has seen before.
+fn with_another_future(events: &Events, first: usize) -> Events {
+    let renamed = |nodes: &[NodeId]| -> Vec<NodeId> {
+        let new = |(number, node): (usize, &NodeId)| if number < first { *node } else { NodeId(node.0 + 1_000) };
+        nodes.iter().enumerate().map(new).collect()
+    };
+    let features = Features::new(events.features().width(), events.features().values().to_vec()).expect("finite");
+    Events::new(renamed(events.sources()), renamed(events.destinations()), events.times().to_vec(), features)
+        .expect("in order")
+}
+
+/// A small pupil of a kind, with how its kind is trained.
+fn pupil(model: &str, log: &EventLog, split: &Split) -> (Box<dyn Pupil>, TrainConfig) {
+    let model = ModelConfig::learned(model).expect("known");
+    let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
+    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: config.train.clip };
+    (config.model.pupil(&facts(log, split), 0, optimiser).expect("a pupil"), config.train)
+}
+
+fn split(events: &Events) -> Split {
+    Split::chronological(events, PARTS.0, PARTS.1).expect("three parts")
+}
+
+/// Trains for an epoch; tells its loss.
+fn epoch(pupil: &mut dyn Pupil, train: &TrainConfig, log: &EventLog, split: &Split) -> f64 {
+    let rule = StepRule::Events(STEP as u32);
+    let course = Course::new(log, split, rule, Visibility::Event, train).expect("events");
+    let mut progress = Progress::start(1);
+    course.go_on(pupil, &mut progress, &mut |_, _| true).expect("an epoch");
+    progress.loss()
+}
+
+fn observe(session: &mut dyn Session, log: &EventLog, from: usize, to: usize) {
+    let events: Vec<Event> = log.events().iter().skip(from).take(to - from).collect();
+    for step in events.chunks(STEP) {
+        session.observe(log.revealed(step[step.len() - 1].number + 1), step).expect("observed");
+    }
+}
+
+/// Every source of the last events against the destinations of all of them.
+fn questions(log: &EventLog) -> Queries {
+    let last: Vec<Event> = log.events().iter().skip(log.len() - 20).collect();
+    let mut ask = Queries::new();
+    for event in &last {
+        ask.push(event.source, event.time, last.iter().map(|other| other.destination));
+    }
+    ask
+}
+
+#[test]
+fn nothing_that_comes_after_training_changes_a_loss_of_it() {
+    let events = stream();
+    let first = split(&events).train.end as usize;
+    for model in ModelConfig::LEARNED {
+        let losses = [events.clone(), with_another_future(&events, first)].map(|events| {
+            let split = split(&events);
+            let log = EventLog::new(events);
+            let (mut pupil, train) = pupil(model, &log, &split);
+            epoch(pupil.as_mut(), &train, &log, &split)
+        });
+        assert!(losses[0].is_finite() && losses[0] > 0.0, "{model}: {losses:?}");
+        assert_eq!(losses[0].to_bits(), losses[1].to_bits(), "{model}: {losses:?}");
+    }
+}
+
+#[test]
+fn a_state_saved_half_way_goes_on_as_if_it_had_not_been() {
+    let events = stream();
+    let split = split(&events);
+    let log = EventLog::new(events);
+    let ask = questions(&log);
+    let past = || log.past(log.len() as u32);
+    for model in ModelConfig::LEARNED {
+        let (mut pupil_there, train) = pupil(model, &log, &split);
+        epoch(pupil_there.as_mut(), &train, &log, &split);
+        let trained = split.train.end as usize;
+        let half = trained + STEP;
+        observe(pupil_there.as_mut(), &log, trained, half);
+        let mut checkpoint = Checkpoint::default();
+        pupil_there.save(&mut checkpoint);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.safetensors");
+        checkpoint.write(&path).expect("written");
+        drop(checkpoint);
+
+        let (mut reopened, _) = pupil(model, &log, &split);
+        reopened.load(Checkpoint::read(&path).expect("read")).expect("loaded");
+        let scores = [pupil_there.as_mut(), reopened.as_mut()].map(|pupil| {
+            observe(pupil, &log, half, log.len() - 20);
+            pupil.score(past(), &ask).expect("scored").values().to_vec()
+        });
+        assert_eq!(scores[0], scores[1], "{model}");
+        let (mut fresh, _) = pupil(model, &log, &split);
+        let lowest = fresh.as_mut().score(past(), &ask).expect("scored").values().to_vec();
+        assert_ne!(scores[0], lowest, "{model}: weights and state say something");
+    }
+}
+
+#[test]
+fn threads_change_no_score_however_much_is_asked() {
+    let events = stream();
+    let split = split(&events);
+    let log = EventLog::new(events);
+    // Enough candidates for every model to share its work among threads.
+    let mut ask = Queries::new();
+    for event in log.events().iter().skip(log.len() - 40) {
+        ask.push(event.source, event.time, (0..300).map(NodeId));
+    }
+    let learned = ModelConfig::LEARNED.map(|name| ModelConfig::learned(name).expect("known"));
+    for model in ModelConfig::counting_models().into_iter().chain(learned) {
+        let slow = matches!(model.kind(), "graphmixer" | "dygformer");
+        let scores = [1, 3].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| {
+                let mut session = model.open(&facts(&log, &split)).expect("opened");
+                observe(session.as_mut(), &log, 0, log.len() - 40);
+                let mut few = Queries::new();
+                if slow {
+                    ask.rows().take(2).for_each(|row| few.push(row.source, row.time, row.candidates.iter().copied()));
+                }
+                session
+                    .score(log.past(log.len() as u32), if slow { &few } else { &ask })
+                    .expect("scored")
+                    .values()
+                    .to_vec()
+            })
+        });
+        assert!(scores[0] == scores[1], "{model}");
+    }
+}
