@@ -413,6 +413,16 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     let columns = report.results.iter().filter(|row| row.model == report.results[0].model).count();
     let table = if report.results.len() > columns { by_model(report) } else { by_result(report) };
     say(table.show().trim_end())?;
+    let meeting = report.results.iter().filter(|row| row.negatives_meeting > 0);
+    if let Some(row) = meeting.max_by_key(|row| row.negatives_meeting) {
+        say(format!(
+            "{} of the {} negatives ({}, {}) meet in their own step, for nobody else was left: smaller steps say more",
+            row.negatives_meeting,
+            row.pairs - row.events,
+            row.setting,
+            row.negatives
+        ))?;
+    }
     if report.results.iter().any(|row| row.mrr.is_some()) {
         say("mrr: mean reciprocal rank of the true destination among its negatives, ties in the middle")?;
     }

@@ -14,7 +14,8 @@ impl Tape<'_> {
     /// Adds d loss / d parameter to `gradients` for every parameter; `loss` is 1 x 1. Each tape runs backward once.
     ///
     /// # Panics
-    /// On a tape from [`Workspace::infer`](crate::Workspace::infer), and if `loss` is no number.
+    /// On a tape from [`Workspace::infer`](crate::Workspace::infer), and if `loss` is not 1 x 1. A loss that is not finite has gradients that are
+    /// not: look at it before a step is taken.
     pub fn backward(self, loss: Var, gradients: &mut Gradients) {
         assert!(self.is_training(), "a tape for inference has no gradients");
         assert_eq!(self.shape(loss), (1, 1), "only a 1 x 1 matrix is a loss");

@@ -46,6 +46,7 @@ fn linear_with_every_activation() {
         Activation::Gelu,
         Activation::Cos,
         Activation::Square,
+        Activation::Exp,
     ] {
         check(&[(5, 4), (3, 4), (1, 3)], |t, p| t.linear(p[0], p[1], Some(p[2]), f));
         check(&[(5, 4), (3, 4)], |t, p| t.linear(p[0], p[1], None, f));
@@ -180,7 +181,7 @@ fn gathered_rows_of_a_large_table() {
 
 #[test]
 fn gathered_pairs() {
-    for f in [Activation::Tanh, Activation::Gelu] {
+    for f in [Activation::Relu, Activation::Tanh, Activation::Gelu] {
         check(&[(4, 3), (5, 3), (1, 3)], |t, p| {
             let u_rows = t.indices([3, 0, 3, 1]);
             let v_rows = t.indices([4, 4, 2, 0]);

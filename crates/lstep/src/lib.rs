@@ -39,6 +39,44 @@
 //! assert!(report.results[0].auc > 0.5);
 //! # Ok::<(), lstep::Error>(())
 //! ```
+//!
+//! A model that learns is trained in a folder from which it can go on, opened again, and used while further events come in:
+//!
+//! ```
+//! use lstep::event::{Events, Features, NodeId, Time};
+//! use lstep::live::Live;
+//! use lstep::protocol::Queries;
+//! use lstep::run::{DataConfig, Fit, ModelConfig, RunConfig, RunFolder, Stream, Trained};
+//!
+//! // Thirty people; everybody writes to the next but one.
+//! let time = |second: u32| Time::new(f64::from(second)).expect("finite");
+//! let events = Events::new(
+//!     (0..600).map(|n| NodeId(n % 30)).collect(),
+//!     (0..600).map(|n| NodeId((n + 2) % 30)).collect(),
+//!     (0..600).map(time).collect(),
+//!     Features::none(),
+//! )?;
+//! let stream = Stream::new("letters", events)?;
+//! let settings = ["train.epochs=1", "protocol.step=50"].map(String::from);
+//! let config =
+//!     RunConfig::start(DataConfig::default(), ModelConfig::learned("lstep-pair")?, None)?.with(None, &settings)?;
+//! # let place = tempfile::tempdir().expect("a folder");
+//! # let path = place.path().join("run");
+//! let folder = RunFolder::new(path);
+//! Fit::begin(config, stream.clone(), folder.clone())?.run(&mut |_| true)?;
+//!
+//! // Later, perhaps in another program.
+//! let trained = Trained::open_with(&folder, stream)?;
+//! let session = trained.at_the_end()?;
+//! let mut live = Live::resume(trained.into_stream().log, session);
+//! live.push(NodeId(0), NodeId(2), time(600), &[])?;
+//! live.observe()?;
+//! let mut ask = Queries::new();
+//! ask.push(NodeId(1), time(601), [NodeId(3), NodeId(17)]);
+//! let scores = live.score(&ask)?;
+//! assert_eq!(scores.values().len(), 2);
+//! # Ok::<(), lstep::Error>(())
+//! ```
 
 pub mod checkpoint;
 pub mod draw;

@@ -44,8 +44,11 @@ multiversion! {
 multiversion! {
     /// All products of rows of `a` with rows of `b`, each of `width` numbers, a multiple of 16: `out[i, j]` = sum over k of `a[i, k]`
     /// `b[j, k]`. For a few rows of a few dozen numbers, where packing for a matrix product would cost more than it.
+    ///
+    /// # Panics
+    /// If the width is 0 or no multiple of 16.
     pub fn row_products(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
-        debug_assert!(width.is_multiple_of(LANES), "rows of {width} numbers");
+        assert!(width > 0 && width.is_multiple_of(LANES), "rows of {width} numbers");
         let products = a.chunks_exact(width).flat_map(|x| b.chunks_exact(width).map(move |y| (x, y)));
         for (out, (x, y)) in out.iter_mut().zip(products) {
             let mut lanes = [0.0_f32; LANES];

@@ -110,7 +110,7 @@ impl SelfAttention {
     fn drop(&self, weights: &mut [f32], from: usize, rows: usize, head: usize) {
         if let Some(mask) = self.mask {
             for (i, row) in weights.chunks_mut(rows).enumerate() {
-                // Places of different rows are far enough apart for blocks of 65,536 rows; a hash takes them from there.
+                // Rows are 65,536 places apart, which is as many keys as a block may have; beyond 65,536 rows of all heads, masks repeat.
                 let place = ((from + i) * self.blocks.heads + head) << 16;
                 apply_mask(row, mask, place as u32 ^ (place >> 32) as u32);
             }

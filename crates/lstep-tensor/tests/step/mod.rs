@@ -1,4 +1,4 @@
-//! A training step that goes through every parallel operation with sizes above the sharing threshold.
+//! A training step that goes through the operations that models are made of, with sizes above the sharing threshold.
 
 use lstep_tensor::*;
 
@@ -16,6 +16,7 @@ pub fn parameters() -> Parameters {
         ("mix.out", 8, 4),
         ("gru.input", 192, 64),
         ("gru.hidden", 192, 64),
+        ("times", 64, 74),
         ("score", 1, 64),
     ] {
         p.add(name, rows, cols, Init::Linear { inputs: cols });
@@ -78,6 +79,23 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
         ["mix.in", "mix.out", "mix.gain", "mix.shift", "mix.b1", "mix.b2"].map(|name| get(tape, name));
     let net = TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon: 1e-5, dropout: 0.1 };
     let h = tape.mix_tokens(h, net);
+
+    let qkv = tape.concat_columns(&[q, k, v]);
+    let blocks = Blocks {
+        heads: 2,
+        offsets: tape.indices((0..=NODES / 20).map(|i| 20 * i as u32)),
+        repeats: None,
+        dropout: 0.1,
+    };
+    let attended = tape.self_attention(qkv, blocks);
+    let w = get(tape, "q");
+    let h = tape.layer(attended, w, None, Then { activation: Activation::Gelu, dropout: 0.1, add: Some(h) });
+    let both = tape.zeros(NODES, 2 * 37);
+    let (plain, weighted) = (tape.columns(both, 0..37), tape.columns(both, 37..74));
+    tape.time_sums_into(plain, weighted, times, offsets, frequencies, weights, Some(slots));
+    let w = get(tape, "times");
+    let from_times = tape.linear(both, w, None, Activation::Exp);
+    let h = tape.mul(h, from_times);
 
     let neighbours = tape.segment_sum(h, segments, Weighting::Mean);
     let cell = Cell {

@@ -1,7 +1,9 @@
 //! Views of the log that cannot see over a horizon.
 //!
-//! [`Past`] is what a model gets to score with. It answers for a [`Seed`] only, a node at a time, and shows what is both
-//! before the horizon and strictly before that time: there is no call that forgets the time. [`Revealed`] is what a model gets
+//! [`Past`] is what a model gets to score with. Who met whom it tells for a [`Seed`] only, a node at a time, and shows what is both
+//! before the horizon and strictly before that time. What belongs to a meeting, its direction and its event's features, is looked up by
+//! the meeting's event, and checked against the horizon alone: under visibility `event` that is the end of the step, so a model that
+//! makes up a seed's time or an event's number would see its own step. No type forbids that; the laws find it out. [`Revealed`] is what a model gets
 //! after a step's events have become known; it shows everything before its horizon, the newest event included.
 
 use super::history::Meeting;
@@ -88,7 +90,8 @@ impl<'log> Past<'log> {
     /// # Panics
     /// If the event is not before the horizon.
     #[inline]
-    pub fn event(&self, event: u32) -> Event {
+    pub fn event(&self, meeting: &Meeting) -> Event {
+        let event = meeting.event;
         assert!(event < self.horizon, "event {event} is not before the horizon {}", self.horizon);
         self.log.events().at(event as usize)
     }

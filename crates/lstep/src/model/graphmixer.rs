@@ -10,6 +10,9 @@
 //! h    = W_out [h_E | h_N] + b_out                                           [d_N]
 //! ```
 //!
+//! The mean over neighbours is a mean: DyGLib's code divides by the window once more, which all but removes them where nodes have
+//! features.
+//!
 //! It has no state. Nothing but time and event features enters a token, so tokens of missing events are all the same row, b_in. The last
 //! layer of the last mixer is applied to the mean of the tokens, and the dropout behind it differs as
 //! [`FeedForward`](crate::nn::FeedForward) says.

@@ -96,7 +96,8 @@ impl Model for Heuristic {
             let pair = pair.unwrap_or_default();
             let node = seen.destinations.get(candidate.index()).copied().unwrap_or_default();
             // One number whose digits are the signals. Going to a double keeps the 53 bits from the first signal that is not
-            // zero: always that one and the next exactly, later ones as far as the bits reach.
+            // zero: that one exactly, later ones as far as the bits reach. Two recencies are told apart exactly up to two million
+            // distinct times.
             let digits = self.signals.iter().fold(0u128, |digits, signal| match signal {
                 Signal::LocalRecency => digits << 32 | u128::from(pair.moment),
                 Signal::GlobalRecency => digits << 32 | u128::from(node.moment),

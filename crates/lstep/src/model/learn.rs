@@ -153,7 +153,8 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             let Joined { model, state } = &mut self.joined;
             let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
             let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
-            if loss.is_some() {
+            // Weights that a loss without a number has touched are lost; whoever asked learns of it by the loss.
+            if loss.is_some_and(f64::is_finite) {
                 if let Some(largest) = self.optimiser.clip {
                     self.gradients.clip_norm(largest);
                 }

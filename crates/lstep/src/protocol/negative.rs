@@ -1,6 +1,7 @@
 //! Candidates that did not happen: what they are, and how the stream protocol draws them.
 //!
-//! A step covers the times [a, b] of its events. No negative is a pair that meets in that interval.
+//! A step covers the times [a, b] of its events. A negative is no pair that meets in that interval, save where nothing else is left: a source
+//! that meets every destination in every step. Such negatives are counted, and the numbers made with them say little.
 //! - `random`: the true source with another destination of the stream.
 //! - `historical`: a pair that met before the step. It has its own source and is asked at the true event's time.
 //! - `inductive`: a pair that met before the step, but not before the part (validation or test) began.
@@ -52,6 +53,8 @@ pub struct Negatives {
     destinations: Vec<NodeId>,
     /// How many were drawn at random because history had too few pairs.
     pub filled: usize,
+    /// How many meet in their own step after all, because nothing else was left.
+    pub meeting: usize,
 }
 
 impl Negatives {
@@ -166,7 +169,9 @@ impl StreamSampler<'_> {
             for (&strategy, negatives) in strategies.iter().zip(&mut drawn) {
                 if strategy == Strategy::Random {
                     for event in &rows {
-                        negatives.push_destinations(self.other_destinations(event, per_event, &destinations, &free));
+                        let others = self.other_destinations(event, per_event, &destinations, &free);
+                        negatives.meeting += others.iter().filter(|node| !free(event.source, **node)).count();
+                        negatives.push_destinations(others);
                     }
                     continue;
                 }
@@ -176,7 +181,9 @@ impl StreamSampler<'_> {
                 let mut pairs = meetings.draw_before(step.start, since, from, wanted, &mut draw);
                 negatives.filled += wanted - pairs.len();
                 while pairs.len() < wanted {
-                    pairs.push(random_pair(&sources, &destinations, &free, &mut draw));
+                    let pair = random_pair(&sources, &destinations, &free, &mut draw);
+                    negatives.meeting += usize::from(!free(pair.0, pair.1));
+                    pairs.push(pair);
                 }
                 for row in pairs.chunks(per_event) {
                     negatives.push_pairs(row.iter().copied());
@@ -350,7 +357,7 @@ mod tests {
             let (asked, drawn) = sampler.sample(&strategies, &steps).expect("enough destinations");
             for (strategy, negatives) in strategies.into_iter().zip(drawn) {
                 prop_assert_eq!(&sampler.sample(&[strategy], &steps).expect("again").1[0], &negatives);
-                let (mut row, mut not_of_history) = (0, 0);
+                let (mut row, mut not_of_history, mut meeting) = (0, 0, 0);
                 for (step, asked) in steps.iter().zip(&asked) {
                     let (from, until) = (events.at(step.start as usize).time, events.at(step.end as usize - 1).time);
                     let met = |pair, numbers: Range<u32>| numbers.into_iter().any(|n| {
@@ -372,6 +379,7 @@ mod tests {
                             prop_assert_eq!(distinct.len(), destinations.len());
                             for &destination in destinations {
                                 prop_assert!(destination != event.destination);
+                                meeting += usize::from(in_interval((event.source, destination)));
                             }
                             continue;
                         }
@@ -383,10 +391,12 @@ mod tests {
                                 && (strategy == Strategy::Historical || !before_part)
                                 && drawn.insert(pair);
                             not_of_history += usize::from(!historical);
+                            meeting += usize::from(in_interval(pair));
                         }
                     }
                 }
                 prop_assert_eq!(row, negatives.len());
+                prop_assert_eq!(meeting, negatives.meeting);
                 prop_assert!(not_of_history <= negatives.filled, "{not_of_history} > {}", negatives.filled);
             }
         }

@@ -73,7 +73,18 @@ impl Fit {
 
     /// Goes on with the run in a folder.
     pub fn resume(folder: RunFolder) -> Result<Fit> {
-        let mut fit = Fit::prepare(Ground::read(folder.config()?)?, folder)?;
+        let ground = Ground::read(folder.config()?)?;
+        Fit::resume_on(ground, folder)
+    }
+
+    /// Goes on with the run in a folder on a stream in memory, which has to be the one it began with.
+    pub fn resume_with(folder: RunFolder, stream: Stream) -> Result<Fit> {
+        let ground = Ground::new(folder.config()?, stream)?;
+        Fit::resume_on(ground, folder)
+    }
+
+    fn resume_on(ground: Ground, folder: RunFolder) -> Result<Fit> {
+        let mut fit = Fit::prepare(ground, folder)?;
         let path = fit.folder.file("last.safetensors");
         let checkpoint = Checkpoint::read(&path)?;
         same_stream(&path, &checkpoint, &fit.fingerprint)?;

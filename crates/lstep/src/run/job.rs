@@ -5,7 +5,7 @@ use super::inspect::Portrait;
 use super::report::{EvaluationReport, InspectReport, ResultRow};
 use crate::checkpoint::replace;
 use crate::error::{Error, Result};
-use crate::event::{Clock, Names, Time};
+use crate::event::{Clock, Events, Names, Side, Time};
 use crate::graph::EventLog;
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::{
@@ -48,6 +48,17 @@ pub struct Stream {
     pub names: Names,
     /// How its times are written.
     pub clock: Clock,
+}
+
+impl Stream {
+    /// Events in memory, without node features. Nodes are called by their numbers, times are decimals.
+    pub fn new(name: impl Into<String>, events: Events) -> Result<Stream> {
+        let mut names = Names::default();
+        for node in 0..events.node_bound() {
+            names.intern_integer(node as i64, Side::Source)?;
+        }
+        Ok(Stream { name: name.into(), log: EventLog::new(events), names, clock: Clock::Float })
+    }
 }
 
 impl From<Dataset> for Stream {
@@ -141,8 +152,8 @@ impl Evaluation {
                         evaluate(session.as_mut(), log, &exam.only(&sheets), told)?
                     };
                     for (outcome, sheet) in outcomes.into_iter().zip(sheets) {
-                        let filled = exam.sheets[sheet].negatives().filled;
-                        results.push(ResultRow::new(model.clone(), outcome, hashes[sheet].clone(), filled));
+                        let negatives = exam.sheets[sheet].negatives();
+                        results.push(ResultRow::new(model.clone(), outcome, hashes[sheet].clone(), negatives));
                     }
                 }
             }

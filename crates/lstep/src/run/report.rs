@@ -3,7 +3,7 @@
 use super::evaluate::Outcome;
 use super::inspect::Portrait;
 use crate::model::ModelConfig;
-use crate::protocol::{Part, Protocol, Setting, Strategy};
+use crate::protocol::{Negatives, Part, Protocol, Setting, Strategy};
 use serde::{Deserialize, Serialize};
 
 /// The answer of an evaluation.
@@ -64,8 +64,16 @@ pub struct ResultRow {
     pub negatives_sha256: String,
     /// Negatives drawn at random because history had too few pairs.
     pub negatives_filled: usize,
+    /// Negatives that meet in their own step after all, because nothing else was left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub negatives_meeting: usize,
     /// Time for scoring, and for letting the state follow.
     pub seconds: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl ResultRow {
@@ -73,7 +81,7 @@ impl ResultRow {
         model: ModelConfig,
         outcome: Outcome,
         negatives_sha256: String,
-        negatives_filled: usize,
+        negatives: &Negatives,
     ) -> ResultRow {
         ResultRow {
             model,
@@ -90,7 +98,8 @@ impl ResultRow {
             steps: outcome.steps,
             pairs: outcome.pairs,
             negatives_sha256,
-            negatives_filled,
+            negatives_filled: negatives.filled,
+            negatives_meeting: negatives.meeting,
             seconds: outcome.seconds,
         }
     }

@@ -25,7 +25,15 @@ pub struct Trained {
 impl Trained {
     /// Opens the best epoch of a run.
     pub fn open(folder: &RunFolder) -> Result<Trained> {
-        let ground = Ground::read(folder.config()?)?;
+        Trained::on(Ground::read(folder.config()?)?, folder)
+    }
+
+    /// Opens the best epoch of a run on a stream in memory, which has to be the one it was trained on.
+    pub fn open_with(folder: &RunFolder, stream: Stream) -> Result<Trained> {
+        Trained::on(Ground::new(folder.config()?, stream)?, folder)
+    }
+
+    fn on(ground: Ground, folder: &RunFolder) -> Result<Trained> {
         let fingerprint = ground.fingerprint();
         Trained::read(ground, folder, &fingerprint)
     }
@@ -119,7 +127,7 @@ impl Trained {
         let stream = &self.ground.stream;
         let row = |(outcome, sheet): (Outcome, &Sheet)| {
             let hash = negatives_sha256(sheet, stream.log.events(), &stream.names);
-            ResultRow::new(model.clone(), outcome, hash, sheet.negatives().filled)
+            ResultRow::new(model.clone(), outcome, hash, sheet.negatives())
         };
         outcomes.into_iter().zip(&exam.sheets).map(row).collect()
     }

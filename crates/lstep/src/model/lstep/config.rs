@@ -78,8 +78,8 @@ pub struct LstepConfig {
     pub filter_deviation: f64,
     /// Where positions start.
     pub start: Start,
-    /// Whose position is updated after a step. `touched` by default: on validation `all` is no better, and takes several times the
-    /// time and memory (README).
+    /// Whose position is updated after a step. `touched` by default: on validation `all` is no better (one seed), and takes several
+    /// times the time and memory (docs/results.md).
     pub scope: Scope,
     /// Which parts are used.
     pub variant: Variant,

@@ -47,7 +47,7 @@ mod tests {
             node_features: 0,
             sha256: String::new(),
         };
-        // README: peak memory of training, scope `touched` and `all`.
+        // docs/results.md: peak memory of training, scope `touched` and `all`.
         let touched = estimate(&survey, &ModelConfig::Lstep(LstepConfig::default()));
         let all = estimate(&survey, &ModelConfig::Lstep(LstepConfig { scope: Scope::All, ..LstepConfig::default() }));
         assert!((209 << 20..(4 * 209) << 20).contains(&touched), "{touched}");

@@ -82,7 +82,7 @@ impl<'p> Side<'p> {
         // Of all meetings with the candidate the one at `rank` from the end is the newest.
         let last = met.map(|partner| self.recent[self.recent.len() - 1 - partner.rank as usize]);
         out.put(last.map_or(0.0, |meeting| recency(self.seed.time, meeting.time, self.span)));
-        let forth = last.is_some_and(|meeting| past.event(meeting.event).source == self.seed.node);
+        let forth = last.is_some_and(|meeting| past.event(&meeting).source == self.seed.node);
         out.put(f32::from(u8::from(forth)));
 
         let theirs = past.recent(candidate, self.most);

@@ -3,7 +3,7 @@
 //! The paper encodes each node alone, so its predictor has to guess from two summaries whether these two have met. Here it is told,
 //! from four places, each a switch: the two recent histories (`history.rs`, read from the past, exact up to the moment), counts of
 //! everything observed (`traces.rs`, part of the state), sums of node codes along recent walks (`walks.rs`, part of the state), and
-//! both positions multiplied number by number (on the tape, in `encode.rs`). Nothing here looks at labels or at other questions.
+//! both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at labels or at other questions.
 
 mod history;
 mod traces;

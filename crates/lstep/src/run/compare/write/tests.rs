@@ -24,6 +24,7 @@ fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
         pairs: 20,
         negatives_sha256: String::new(),
         negatives_filled: 0,
+        negatives_meeting: 0,
         seconds: 0.1,
     };
     CellResult {
