@@ -57,7 +57,7 @@ impl Fit {
             ));
         }
         let fit = Fit::prepare(Ground::new(config, stream)?, folder)?;
-        fs::create_dir_all(&fit.folder.path()).map_err(|error| Error::io(fit.folder.path(), error))?;
+        fs::create_dir_all(fit.folder.path()).map_err(|error| Error::io(fit.folder.path(), error))?;
         fit.save("last.safetensors")?;
         // The settings come last: a folder that has them has everything.
         write_text(fit.folder.file("config.toml"), &fit.ground.config.to_toml())?;
