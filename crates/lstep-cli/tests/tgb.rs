@@ -102,3 +102,16 @@ fn a_layout_s_flags_and_names_are_checked() {
     refused(&["generate", &path("a.csv"), "--layout", "tgb", "--sources", "500"], &["a.csv", "NAME_edgelist.csv"]);
     refused(&["generate", &path("tgbl-a_edgelist.csv"), "--layout", "tgb"], &["--sources"]);
 }
+
+#[test]
+fn two_kinds_of_nodes_with_gaps_between_their_ids_are_asked_about_by_the_benchmark_s_rule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gaps.csv");
+    let rows: String = (0..600).map(|n| format!("{},{},{n}\n", 3 * (n % 17), 40 * ((n * 7) % 23))).collect();
+    fs::write(&path, format!("source,destination,time\n{rows}")).expect("written");
+    let path = path.display().to_string();
+    let report = json(&["evaluate", &path, "--bipartite", "--protocol", "tgb", "--json"]);
+    let row = &report["results"][0];
+    // A source meets all 23 destinations sooner or later; the others of them are asked beside the true one.
+    assert_eq!(row["pairs"].as_u64(), row["events"].as_u64().map(|events| 23 * events), "{row}");
+}

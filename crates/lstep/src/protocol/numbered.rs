@@ -23,4 +23,12 @@ impl Numbered {
             nodes: numbers.iter().enumerate().map(|(node, &number)| (number, NodeId(node as u32))).collect(),
         }
     }
+
+    /// The same order of numbers without gaps, from 0.
+    pub fn closed_up(subject: Subject<'_>, number: impl Fn(&Names, NodeId) -> i64) -> Numbered {
+        let mut known: Vec<i64> =
+            (0..subject.names.len()).map(|node| number(subject.names, NodeId(node as u32))).collect();
+        known.sort_unstable();
+        Numbered::new(subject, |names, node| known.partition_point(|&other| other < number(names, node)) as i64)
+    }
 }

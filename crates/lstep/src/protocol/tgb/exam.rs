@@ -8,7 +8,7 @@ use crate::protocol::{
     Asked, Exam, Negatives, Part, Setting, Sheet, Split, StepRule, Strategy, Subject, Visibility, cut,
 };
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 /// The Temporal Graph Benchmark's protocol.
@@ -138,7 +138,18 @@ struct Columned {
 impl Columned {
     fn new(subject: Subject<'_>) -> Columned {
         let times = subject.events.times().iter().map(|time| time.value() as i64).collect();
-        Columned { numbered: Numbered::new(subject, Names::tgb_number), times }
+        let mut columned = Columned { numbered: Numbered::new(subject, Names::tgb_number), times };
+        // The rule draws any number between two destinations. The benchmark's own ids have no gaps there; others are closed up.
+        if !columned.destinations().all(|id| columned.numbered.nodes.contains_key(&id)) {
+            columned.numbered = Numbered::closed_up(subject, Names::tgb_number);
+        }
+        columned
+    }
+
+    /// All numbers from the least destination to the largest.
+    fn destinations(&self) -> RangeInclusive<i64> {
+        let least = self.numbered.destinations.iter().min().copied().unwrap_or(0);
+        least..=self.numbered.destinations.iter().max().copied().unwrap_or(0)
     }
 
     fn columns(&self, range: Range<u32>) -> Columns<'_> {
@@ -151,9 +162,7 @@ impl Columned {
     }
 
     fn generator(&self, split: &Split, per_event: usize) -> Result<Generator> {
-        let least = self.numbered.destinations.iter().min().copied().unwrap_or(0);
-        let most = self.numbered.destinations.iter().max().copied().unwrap_or(0);
-        Generator::new(self.columns(split.train.clone()), least..=most, per_event)
+        Generator::new(self.columns(split.train.clone()), self.destinations(), per_event)
     }
 
     fn negatives(&self, lists: &Lists, range: Range<u32>) -> Result<Negatives> {
