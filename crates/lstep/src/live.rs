@@ -49,9 +49,11 @@ impl Live {
     /// not answer as if that had not happened.
     pub fn score(&self, ask: &Queries) -> Result<Scores> {
         let observed = self.pending.checked_sub(1).map(|last| self.log.events().times()[last as usize]);
-        if let Some(row) = ask.rows().find(|row| observed.is_some_and(|last| row.time < last)) {
-            let last = observed.map_or(0.0, Time::value);
-            let remedy = format!("the state has observed events up to {last}: ask about that time or a later one");
+        if let Some(last) = observed
+            && let Some(row) = ask.rows().find(|row| row.time < last)
+        {
+            let remedy =
+                format!("the state has observed events up to {}: ask about that time or a later one", last.value());
             return Err(Error::setting("the time of a question", row.time.value(), remedy));
         }
         self.session.score(self.log.past(self.log.len() as u32), ask)

@@ -2,7 +2,7 @@
 
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
-use lstep::model::{DyGFormer, Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Negative, Tgn};
+use lstep::model::{DyGFormer, Facts, GraphMixer, Learned, Learner, Lesson, ModelConfig, Negative, Tgn, Tools};
 use lstep::protocol::Queries;
 use lstep_tensor::{Draw, Gradients, Workspace};
 use serde::Deserialize;
@@ -84,7 +84,8 @@ fn compare<M: Learner>(mut model: M, fixture: &Fixture) {
         .map(|(event, &destination)| Negative { source: event.source, destination })
         .collect();
     let lesson = Lesson { events: step, negatives: &negatives };
-    let loss = model.loss(past, &state, lesson, Draw::default(), &mut Workspace::new(), &mut gradients);
+    let tools = Tools { draw: Draw::default(), workspace: &mut Workspace::new(), gradients: &mut gradients };
+    let loss = model.loss(past, &state, lesson, tools);
     assert_close("loss", loss.expect("learned"), &[fixture.loss], 1e-5);
     for (name, theirs) in &fixture.gradients {
         let ours = gradients.get(model.parameters().find(name).expect("known")).to_vec();

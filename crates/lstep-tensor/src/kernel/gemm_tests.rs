@@ -31,8 +31,8 @@ proptest! {
 
     #[test]
     fn the_product_has_the_bits_of_the_plain_chain_on_every_instruction_set(
-        m in 1_usize..70, n in 1_usize..130, depth in prop_oneof![4 => 0_usize..90, 1 => 500_usize..1_100], a_transposed: bool, b_transposed: bool, add: bool,
-        seed: u32,
+        m in 1_usize..70, n in 1_usize..130, depth in prop_oneof![4 => 0_usize..90, 1 => 500_usize..1_100],
+        a_transposed: bool, b_transposed: bool, add: bool, seed: u32,
     ) {
         let a = values(m * depth + 1, seed);
         let b = values(n * depth + 1, seed ^ 1);

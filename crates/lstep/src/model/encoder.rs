@@ -7,7 +7,7 @@
 //! Encoders of nodes and encoders of pairs are one trait: the first encode seeds and then join them in a
 //! [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits would repeat this file.
 
-use super::learn::{Learner, Lesson};
+use super::learn::{Learner, Lesson, Tools};
 pub use super::room::FeatureWidths;
 use super::room::Rooms;
 use super::{Facts, Model};
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::protocol::{Queries, Scores};
-use lstep_tensor::{Draw, Gradients, Parameters, Tape, Var, Workspace};
+use lstep_tensor::{Draw, Parameters, Tape, Var, Workspace};
 use rustc_hash::FxHashMap;
 
 /// What turns questions into logits.
@@ -142,8 +142,7 @@ impl<E: Encoder> Learned<E> {
         state: &E::State,
         (asked, lists): (&Asked, &mut E::Lists),
         lesson: Lesson<'_>,
-        (workspace, draw): (&mut Workspace, Draw),
-        gradients: &mut Gradients,
+        Tools { draw, workspace, gradients }: Tools<'_>,
     ) -> f64 {
         let pairs = asked.sources.len();
         let mut tape = workspace.train(&self.parameters, draw);
@@ -213,9 +212,7 @@ impl<E: Encoder> Learner for Learned<E> {
         past: Past<'_>,
         state: &E::State,
         lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
+        Tools { draw, workspace, gradients }: Tools<'_>,
     ) -> Result<Option<f64>> {
         self.encoder.feature_widths().check(past)?;
         if lesson.events.is_empty() {
@@ -235,7 +232,8 @@ impl<E: Encoder> Learner for Learned<E> {
                     asked.pair(Seed { node: negative.source, ..source }, negative.destination);
                 }
                 let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
-                loss += self.piece_loss(past, state, (asked, lists), lesson, (workspace, draw), gradients);
+                let tools = Tools { draw, workspace: &mut *workspace, gradients: &mut *gradients };
+                loss += self.piece_loss(past, state, (asked, lists), lesson, tools);
                 piece += 1;
             }
             loss

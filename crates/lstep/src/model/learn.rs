@@ -30,6 +30,16 @@ pub struct Negative {
     pub destination: NodeId,
 }
 
+/// What a loss is worked out with.
+pub struct Tools<'a> {
+    /// What dropout is drawn from.
+    pub draw: Draw,
+    /// The memory of tapes.
+    pub workspace: &'a mut Workspace,
+    /// What the loss's gradients are added to.
+    pub gradients: &'a mut Gradients,
+}
+
 /// A model whose parameters can be learned.
 pub trait Learner: Model + Clone {
     /// The weights.
@@ -38,31 +48,20 @@ pub trait Learner: Model + Clone {
     /// The weights, to be changed.
     fn parameters_mut(&mut self) -> &mut Parameters;
 
-    /// The loss of a lesson; its gradients are added to `gradients`. Nothing where there is nothing to learn from yet.
-    fn loss(
-        &self,
-        past: Past<'_>,
-        state: &Self::State,
-        lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
-    ) -> Result<Option<f64>>;
+    /// The loss of a lesson; its gradients are added to those of the tools. Nothing where there is nothing to learn from yet.
+    fn loss(&self, past: Past<'_>, state: &Self::State, lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>>;
 
     /// [`Learner::loss`] and then [`Model::observe`] of the lesson's events, with the same weights. A model that can do both at once
     /// may.
-    #[expect(clippy::too_many_arguments, reason = "what a loss and what an observation needs")]
     fn loss_and_observe(
         &self,
         past: Past<'_>,
         known: Revealed<'_>,
         state: &mut Self::State,
         lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
+        tools: Tools<'_>,
     ) -> Result<Option<f64>> {
-        let loss = self.loss(past, state, lesson, draw, workspace, gradients)?;
+        let loss = self.loss(past, state, lesson, tools)?;
         self.observe(known, state, lesson.events)?;
         Ok(loss)
     }
@@ -151,8 +150,8 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
         lstep_tensor::awake(|| {
             self.gradients.zero();
             let Joined { model, state } = &mut self.joined;
-            let (workspace, gradients) = (&mut self.workspace, &mut self.gradients);
-            let loss = model.loss_and_observe(past, known, state, lesson, draw, workspace, gradients)?;
+            let tools = Tools { draw, workspace: &mut self.workspace, gradients: &mut self.gradients };
+            let loss = model.loss_and_observe(past, known, state, lesson, tools)?;
             // Weights that a loss without a number has touched are lost; whoever asked learns of it by the loss.
             if loss.is_some_and(f64::is_finite) {
                 if let Some(largest) = self.optimiser.clip {

@@ -29,7 +29,7 @@ pub use encoder::{Encoder, Learned};
 pub use exhibit::Exhibit;
 pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
-pub use learn::{Learner, Lesson, Negative, Optimiser, Pupil, teach};
+pub use learn::{Learner, Lesson, Negative, Optimiser, Pupil, Tools, teach};
 pub use lstep::{
     Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run, Scope, Start,
     Variant,

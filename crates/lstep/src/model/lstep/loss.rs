@@ -9,8 +9,8 @@ use super::{Lstep, LstepState, Room};
 use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Seed};
-use crate::model::learn::Lesson;
-use lstep_tensor::{Draw, Gradients, Tape, Var, Workspace};
+use crate::model::learn::{Lesson, Tools};
+use lstep_tensor::{Tape, Var};
 
 /// Numbers of the seeds that a lesson is about.
 #[derive(Default)]
@@ -55,15 +55,12 @@ impl Lstep {
 
     /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first step only gives the initial
     /// positions. While gradients are made, `beside` runs.
-    #[expect(clippy::too_many_arguments, reason = "what a loss needs, and what runs beside it")]
     pub(super) fn loss_beside<T: Send>(
         &self,
         past: Past<'_>,
         state: &LstepState,
         lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
+        Tools { draw, workspace, gradients }: Tools<'_>,
         beside: impl FnOnce() -> T + Send,
     ) -> Result<(Option<f64>, T)> {
         self.fits(past)?;

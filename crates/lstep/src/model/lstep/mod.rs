@@ -35,7 +35,7 @@ pub use pair::PairConfig;
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
 
-use super::learn::{Learner, Lesson};
+use super::learn::{Learner, Lesson, Tools};
 use super::room::{FeatureWidths, Rooms};
 use super::{Exhibit, Facts, Model};
 use crate::checkpoint::Checkpoint;
@@ -48,7 +48,7 @@ use approximation::Approximations;
 use encode::Encoder;
 use folded::{Folded, LastFolded};
 use gather::Gathered;
-use lstep_tensor::{Draw, Gradients, Parameters, Workspace};
+use lstep_tensor::{Parameters, Workspace};
 use pair::PairMemory;
 use pairs::Pairs;
 use parameters::Weights;
@@ -297,16 +297,8 @@ impl Learner for Lstep {
         &mut self.parameters
     }
 
-    fn loss(
-        &self,
-        past: Past<'_>,
-        state: &LstepState,
-        lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
-    ) -> Result<Option<f64>> {
-        self.loss_beside(past, state, lesson, draw, workspace, gradients, || ()).map(|(loss, ())| loss)
+    fn loss(&self, past: Past<'_>, state: &LstepState, lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>> {
+        self.loss_beside(past, state, lesson, tools, || ()).map(|(loss, ())| loss)
     }
 
     /// Gradients and new positions both follow from the approximate positions, not from each other.
@@ -316,12 +308,10 @@ impl Learner for Lstep {
         known: Revealed<'_>,
         state: &mut LstepState,
         lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
+        tools: Tools<'_>,
     ) -> Result<Option<f64>> {
         let snapshot = || self.snapshot(known, state, lesson.events);
-        let (loss, snapshot) = self.loss_beside(past, state, lesson, draw, workspace, gradients, snapshot)?;
+        let (loss, snapshot) = self.loss_beside(past, state, lesson, tools, snapshot)?;
         state.follow(lesson.events, snapshot);
         Ok(loss)
     }

@@ -7,6 +7,7 @@ use super::*;
 use crate::event::{Events, Features, Time};
 use crate::graph::EventLog;
 use crate::model::Negative;
+use lstep_tensor::{Draw, Gradients};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,9 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::{Past, Revealed, Seed};
-use crate::model::{Facts, Learner, Lesson, Model};
+use crate::model::{Facts, Learner, Lesson, Model, Tools};
 use crate::protocol::{NodeSet, Queries, Scores};
-use lstep_tensor::{Draw, Gradients, Parameters, Tape, Workspace};
+use lstep_tensor::{Parameters, Tape};
 
 /// L-STEP that filters only the endpoints of true events.
 #[derive(Clone)]
@@ -113,9 +113,7 @@ impl Learner for ReleasedLeak {
         past: Past<'_>,
         state: &LstepState,
         lesson: Lesson<'_>,
-        draw: Draw,
-        workspace: &mut Workspace,
-        gradients: &mut Gradients,
+        Tools { draw, workspace, gradients }: Tools<'_>,
     ) -> Result<Option<f64>> {
         self.honest.fits(past)?;
         if lesson.events.is_empty() || state.positions.snapshots() == 0 {

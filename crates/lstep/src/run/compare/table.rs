@@ -112,8 +112,7 @@ pub struct ComparisonTable {
 impl ComparisonTable {
     /// What it is about: `AP, transductive, random negatives, test`.
     pub fn title(&self) -> String {
-        let (setting, negatives) = (self.setting.to_string(), self.negatives.to_string());
-        format!("{}, {setting}, {negatives} negatives, {}", self.metric.title(), self.part)
+        format!("{}, {}, {} negatives, {}", self.metric.title(), self.setting, self.negatives, self.part)
     }
 }
 
