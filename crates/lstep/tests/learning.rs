@@ -7,7 +7,7 @@ use lstep::graph::EventLog;
 use lstep::model::{ModelConfig, Optimiser, Pupil, Session};
 use lstep::protocol::{Queries, Split, StepRule, Visibility};
 use lstep::read::synthetic::{SyntheticConfig, generate};
-use lstep::run::{Course, DataConfig, Progress, RunConfig, TrainConfig, facts};
+use lstep::run::{Course, DataConfig, Fit, Progress, RunConfig, RunFolder, Stream, TrainConfig, facts};
 
 const STEP: usize = 50;
 /// Where validation and test begin, as shares of the time.
@@ -65,6 +65,27 @@ fn questions(log: &EventLog) -> Queries {
         ask.push(event.source, event.time, last.iter().map(|other| other.destination));
     }
     ask
+}
+
+#[test]
+fn a_run_has_room_for_features_wider_than_its_settings() {
+    let settings = SyntheticConfig { nodes: 60, events: 600, features: 180, ..SyntheticConfig::default() };
+    for model in ModelConfig::LEARNED {
+        let mut stream = Stream::new("wide", generate(&settings).expect("a stream").events).expect("named");
+        let numbers = (0..60 * 176).map(|number| (number as f32).sin()).collect();
+        stream.log = stream.log.with_node_features(Features::new(176, numbers).expect("60 rows"));
+        let model = ModelConfig::learned(model).expect("known");
+        let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut fit = Fit::begin(config, stream, RunFolder::new(folder.path().join("run"))).expect("begun");
+        // The first step has nothing to learn from; the third has.
+        let mut steps = 0;
+        let mut watch = |_: lstep::run::Moment<'_>| {
+            steps += 1;
+            steps < 3
+        };
+        assert!(!fit.run(&mut watch).expect("features have room"), "stopped before its end");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
 use super::{
-    Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, Facts, GraphMixer, GraphMixerConfig, Heuristic, Learned, Lstep,
-    LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Tgn, TgnConfig, Variant, open, teach,
+    Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, Facts, FeatureWidths, GraphMixer, GraphMixerConfig, Heuristic,
+    Learned, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Tgn, TgnConfig, Variant, open,
+    teach,
 };
 use crate::error::{Error, Result};
 use crate::protocol::Strategy;
@@ -94,6 +95,24 @@ impl ModelConfig {
             "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
             _ => Err(Error::setting("model", name, format!("choose one of {}", ModelConfig::LEARNED.join(", ")))),
         }
+    }
+
+    /// The same model with room for a stream's features, where its own widths are smaller. What is wider stays: the paper's models have
+    /// room for 172 numbers whatever the stream has.
+    #[must_use]
+    pub fn with_room(&self, features: FeatureWidths) -> ModelConfig {
+        let mut model = self.clone();
+        let widths = match &mut model {
+            ModelConfig::Lstep(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::GraphMixer(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::Tgn(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::DyGFormer(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::EdgeBank { .. } | ModelConfig::PopTrack { .. } | ModelConfig::Heuristic { .. } => None,
+        };
+        if let Some((node, edge)) = widths {
+            (*node, *edge) = ((*node).max(features.node), (*edge).max(features.edge));
+        }
+        model
     }
 
     /// The model at work, before the first event; a learned one with weights that have learned nothing yet.

@@ -35,9 +35,9 @@ use serde::{Deserialize, Serialize};
 pub struct GraphMixerConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// d_N, at least the width of the stream's node features, and at least 1; also the width of an encoding.
+    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features makes it as wide.
     pub node_width: usize,
-    /// d_E, at least the width of the stream's event features.
+    /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,
     /// Channels of a token, at least 1.
     pub channels: usize,

@@ -36,6 +36,7 @@ pub use lstep::{
 };
 pub use meetings::Sampling;
 pub use popularity::PopTrack;
+pub use room::FeatureWidths;
 pub use tgn::{Memories, Tgn, TgnConfig};
 
 pub(crate) use lstep::ReleasedLeak;

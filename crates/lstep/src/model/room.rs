@@ -24,7 +24,7 @@ impl<R: Default + Send> Rooms<R> {
     }
 }
 
-/// Widths of node and event features that weights have room for.
+/// Widths of node and event features: those a stream has, or those that weights have room for.
 #[derive(Debug, Clone, Copy)]
 pub struct FeatureWidths {
     /// Of a node.

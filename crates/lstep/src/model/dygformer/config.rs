@@ -21,9 +21,9 @@ pub enum Padding {
 pub struct DyGFormerConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// d_N, at least the width of the stream's node features, and at least 1; also the width of an encoding.
+    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features makes it as wide.
     pub node_width: usize,
-    /// d_E, at least the width of the stream's event features.
+    /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,
     /// Width of each of the four channels: node, event, time, co-occurrence; at least 1.
     pub channel_width: usize,

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct TgnConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// Width of memories, node features and encodings, at least the width of the stream's node features, and at least 1.
+    /// Width of memories, node features and encodings, at least 1; a run on a stream with wider node features makes it as wide.
     pub node_width: usize,
-    /// d_E, at least the width of the stream's event features.
+    /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,
     /// How many events a node looks at, at least 1.
     pub recent: usize,
