@@ -6,8 +6,10 @@
 //! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
 
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::matrix::MatrixMut;
 
@@ -18,7 +20,7 @@ const WORTH_A_THREAD: usize = 64 * 1024;
 ///
 /// A step is some eighty operations of a few dozen microseconds. A thread that falls asleep between two of them takes as long to
 /// wake as the next one lasts, and with sleeping threads two cores were hardly faster than one. Threads that find nothing to do
-/// give way to other programs after a while, but do not sleep before `work` ends. On a thread of the pool `work` is simply
+/// give way to other programs after a while, but do not sleep before `work` ends, unless it needs none of them for a long time. On a thread of the pool `work` is simply
 /// called: whoever brought it there keeps the others awake.
 pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_some() {
@@ -33,14 +35,10 @@ pub fn awake_in<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Se
 }
 
 fn keep_awake<'scope, T>(scope: &rayon::Scope<'scope>, work: impl FnOnce() -> T) -> T {
-    let home = rayon::current_thread_index();
     let done = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&done);
-    scope.spawn_broadcast(move |_, place| {
-        if home != Some(place.index()) {
-            help_until(&told);
-        }
-    });
+    let _engaged = Engaged::new();
+    scope.spawn_broadcast(move |_, _| help_until(&told));
     // Also when `work` panics: the others would wait for ever.
     let _ending = Ending(&done);
     work()
@@ -55,15 +53,45 @@ impl Drop for Ending<'_> {
     }
 }
 
+thread_local! {
+    /// How often this thread is at work for somebody who keeps threads awake.
+    static ENGAGED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The thread is at work as long as this lives.
+struct Engaged;
+
+impl Engaged {
+    fn new() -> Engaged {
+        ENGAGED.set(ENGAGED.get() + 1);
+        Engaged
+    }
+}
+
+impl Drop for Engaged {
+    fn drop(&mut self) {
+        ENGAGED.set(ENGAGED.get() - 1);
+    }
+}
+
+/// Does what there is to do until the end, or until there has been nothing for a while.
+///
+/// A thread may come here while it waits for a part of its own work, which cannot end before it is back: one that is at work already
+/// does not stay, and no thread stays for ever. Threads that waited for one another's end would wait for ever.
 fn help_until(done: &AtomicBool) {
-    let mut idle = 0;
+    if ENGAGED.get() > 0 {
+        return;
+    }
+    let _engaged = Engaged::new();
+    let (mut idle, mut since) = (0, None);
     while !done.load(Ordering::Acquire) {
         match rayon::yield_now() {
-            Some(rayon::Yield::Executed) => idle = 0,
+            Some(rayon::Yield::Executed) => (idle, since) = (0, None),
             _ if idle < IDLE => {
                 idle += 1;
                 std::hint::spin_loop();
             }
+            _ if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => return,
             _ => std::thread::yield_now(),
         }
     }
@@ -71,6 +99,9 @@ fn help_until(done: &AtomicBool) {
 
 /// Rounds without work after which a waiting thread lets other programs run.
 const IDLE: u32 = 2_000;
+
+/// How long a thread then waits for more before it may fall asleep.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Whether `work` scalar operations should be shared between threads.
 pub(crate) fn is_worth(work: usize) -> bool {
@@ -140,6 +171,40 @@ pub(crate) fn chunks(out: &mut [f32], size: usize, work: usize, task: impl Fn(us
     } else {
         for (i, part) in out.chunks_mut(size).enumerate() {
             task(i, part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// Work in parts that have parts of their own, as scores in pieces with matrix products in each.
+    fn nested(pool: &rayon::ThreadPool) -> f32 {
+        awake_in(pool, || {
+            let pieces = (0..8u32).into_par_iter().map(|piece| {
+                let mut values = vec![piece as f32; 64];
+                values.par_chunks_mut(1).for_each(|part| part.iter_mut().for_each(|x| *x += 1.0));
+                values.iter().sum::<f32>()
+            });
+            pieces.sum()
+        })
+    }
+
+    #[test]
+    fn threads_that_are_kept_awake_never_wait_for_one_another() {
+        let (tell, told) = mpsc::channel();
+        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool"));
+        for _ in 0..3 {
+            let (pool, tell) = (Arc::clone(&pool), tell.clone());
+            std::thread::spawn(move || {
+                (0..2_000).for_each(|_| assert_eq!(nested(&pool), 64.0 * 36.0));
+                tell.send(()).expect("somebody waits");
+            });
+        }
+        for _ in 0..3 {
+            told.recv_timeout(Duration::from_secs(120)).expect("nobody waits for ever");
         }
     }
 }

@@ -117,15 +117,16 @@ type Key = (u64, usize);
 impl LastFolded {
     /// The product with that key, made if it is not the one kept.
     pub fn get(&self, key: Key, make: impl FnOnce() -> Folded) -> Arc<Folded> {
-        let mut kept = self.kept.lock().expect("nothing panics while it holds the product");
-        match &*kept {
-            Some((known, folded)) if *known == key => Arc::clone(folded),
-            _ => {
-                let folded = Arc::new(make());
-                *kept = Some((key, Arc::clone(&folded)));
-                folded
-            }
+        let kept = || self.kept.lock().expect("nothing panics while it holds the product");
+        if let Some((known, folded)) = &*kept()
+            && *known == key
+        {
+            return Arc::clone(folded);
         }
+        // Not while the lock is held: the product is made by several threads, which may be asked for scores meanwhile.
+        let folded = Arc::new(make());
+        *kept() = Some((key, Arc::clone(&folded)));
+        folded
     }
 }
 
