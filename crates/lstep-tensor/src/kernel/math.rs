@@ -86,6 +86,28 @@ pub(crate) fn exponential(x: f32) -> f32 {
     value * power(half) * power(n - half)
 }
 
+/// ln(x) for finite x >= 1, relative error below 2e-7.
+#[inline(always)]
+pub(crate) fn logarithm(x: f32) -> f32 {
+    // x = 2^n (1 + f) with 1 + f between the roots of 1/2 and of 2.
+    const ROOT_OF_HALF: i32 = 0x3f35_04f3;
+    let bits = x.to_bits() as i32;
+    let n = (bits - ROOT_OF_HALF) >> 23;
+    let f = f32::from_bits((bits - (n << 23)) as u32) - 1.0;
+    let n = n as f32;
+    let square = f * f;
+    let p = 8.700_394e-2_f32
+        .mul_add(f, -1.426_748_1e-1)
+        .mul_add(f, 1.491_477_8e-1)
+        .mul_add(f, -1.657_758_5e-1)
+        .mul_add(f, 1.996_306_3e-1)
+        .mul_add(f, -2.500_133_7e-1)
+        .mul_add(f, 3.333_391e-1);
+    // ln 2 in two parts, of which n times the larger one is exact.
+    let small = n.mul_add(-2.121_944_4e-4, (square * f).mul_add(p, -0.5 * square));
+    n.mul_add(0.693_359_4, f + small)
+}
+
 /// tanh(x), relative error below 4e-7.
 #[inline(always)]
 pub(crate) fn hyperbolic_tangent(x: f32) -> f32 {
@@ -213,6 +235,15 @@ mod tests {
         assert_eq!(exponential(f32::NEG_INFINITY), 0.0);
         assert_eq!(exponential(0.0), 1.0);
         assert!(exponential(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn the_logarithm_is_accurate_from_one_on() {
+        for x in sweep(1.0, 3.0, 30_011).chain(sweep(3.0, 1e6, 30_011)).chain([1e20, f64::from(f32::MAX)]) {
+            let x = x as f32;
+            let exact = f64::from(x).ln();
+            assert!((f64::from(logarithm(x)) - exact).abs() <= 2e-7 * exact, "ln {x}: {}", logarithm(x));
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub(crate) mod gemm;
 #[cfg(target_arch = "x86_64")]
 mod gemm_x86;
 pub(crate) mod math;
+pub(crate) mod rows;
 pub(crate) mod scatter;
 pub(crate) mod scratch;
 pub(crate) mod vector;
+pub(crate) mod waves;

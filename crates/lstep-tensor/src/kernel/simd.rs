@@ -64,7 +64,7 @@ fn best() -> Level {
 
 /// Asks for the values to be brought near, for use soon; does nothing where the processor cannot be asked.
 #[inline(always)]
-pub(crate) fn prefetch(values: &[f32]) {
+pub fn prefetch(values: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     for line in values.chunks(16) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

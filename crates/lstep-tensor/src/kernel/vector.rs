@@ -3,6 +3,8 @@
 //! Reductions run over 16 running sums folded as a tree. The order is the same for any vector width, and the error is
 //! smaller than that of one running sum.
 
+use super::math;
+
 pub(crate) const LANES: usize = 16;
 
 #[inline(always)]
@@ -42,20 +44,10 @@ multiversion! {
 }
 
 multiversion! {
-    /// All products of rows of `a` with rows of `b`, each of `width` numbers, a multiple of 16: `out[i, j]` = sum over k of `a[i, k]`
-    /// `b[j, k]`. For a few rows of a few dozen numbers, where packing for a matrix product would cost more than it.
-    ///
-    /// # Panics
-    /// If the width is 0 or no multiple of 16.
-    pub fn row_products(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
-        assert!(width > 0 && width.is_multiple_of(LANES), "rows of {width} numbers");
-        let products = a.chunks_exact(width).flat_map(|x| b.chunks_exact(width).map(move |y| (x, y)));
-        for (out, (x, y)) in out.iter_mut().zip(products) {
-            let mut lanes = [0.0_f32; LANES];
-            for (x, y) in x.as_chunks::<LANES>().0.iter().zip(y.as_chunks::<LANES>().0) {
-                lanes = std::array::from_fn(|lane| x[lane].mul_add(y[lane], lanes[lane]));
-            }
-            *out = fold(lanes);
+    /// x becomes sign(x) ln(1 + |x|), for all finite x.
+    pub fn signed_logs(values: &mut [f32]) {
+        for x in values {
+            *x = math::logarithm(x.abs() + 1.0).copysign(*x);
         }
     }
 }
@@ -254,17 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn products_of_rows_have_the_bits_of_one_product_each() {
-        let numbers = |shift: f32| -> Vec<f32> { (0..3 * 48).map(|i| (i as f32 * 0.7 + shift).sin()).collect() };
-        let (a, b) = (numbers(0.0), numbers(1.0));
-        let mut products = [0.0; 6];
-        row_products(&a, &b[..2 * 48], 48, &mut products);
-        for (place, &product) in products.iter().enumerate() {
-            let (x, y) = (&a[place / 2 * 48..][..48], &b[place % 2 * 48..][..48]);
-            assert_eq!(product, dot(x, y), "{place}");
+    fn logarithms_keep_the_sign_and_the_zero() {
+        let mut values: Vec<f32> = (-20..=20).map(|x| x as f32 * 0.37).collect();
+        let before = values.clone();
+        signed_logs(&mut values);
+        for (x, log) in before.iter().zip(&values) {
+            let exact = f64::from(*x).abs().ln_1p().copysign(f64::from(*x));
+            assert!((f64::from(*log) - exact).abs() < 3e-7, "{x}: {log}");
         }
-        row_products(&[], &b, 48, &mut products);
-        assert!(products.iter().all(|&product| product != 0.0), "no row, no product");
+        assert_eq!(values[20], 0.0);
     }
 
     #[test]

@@ -4,10 +4,12 @@ use super::history::{Histories, Meeting};
 use super::past::{Past, Revealed};
 use crate::error::Result;
 use crate::event::{Event, Events, Features, NodeId, Time};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// All events of a stream, ready to be asked about. Grows at the end only.
 #[derive(Debug, Clone, Default)]
 pub struct EventLog {
+    identity: Identity,
     events: Events,
     histories: Histories,
     node_features: Features,
@@ -17,7 +19,7 @@ impl EventLog {
     /// A log of these events, without node features. O(events).
     pub fn new(events: Events) -> EventLog {
         let histories = Histories::build(&events);
-        EventLog { events, histories, node_features: Features::none() }
+        EventLog { identity: Identity::default(), events, histories, node_features: Features::none() }
     }
 
     /// Adds a table with a row for each node.
@@ -71,6 +73,12 @@ impl EventLog {
         Revealed::new(self, horizon)
     }
 
+    /// Tells this log from all others of the program, copies of it included: they may grow apart. As long as it is the same, an event's
+    /// number means the same event.
+    pub(super) fn identity(&self) -> u64 {
+        self.identity.0
+    }
+
     pub(super) fn histories(&self) -> &Histories {
         &self.histories
     }
@@ -78,5 +86,22 @@ impl EventLog {
     /// The nodes' features; width zero where there are none.
     pub fn node_features(&self) -> &Features {
         &self.node_features
+    }
+}
+
+/// A number that nothing else in the program has.
+#[derive(Debug)]
+struct Identity(u64);
+
+impl Default for Identity {
+    fn default() -> Identity {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Identity(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Identity {
+        Identity::default()
     }
 }

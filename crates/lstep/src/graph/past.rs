@@ -36,6 +36,11 @@ impl<'log> Past<'log> {
         self.horizon
     }
 
+    /// Which log this is a view of: a memory of what was computed from it holds for no other one.
+    pub(crate) fn log_identity(&self) -> u64 {
+        self.log.identity()
+    }
+
     /// All of the node's meetings strictly before the seed's time, oldest first. O(log history).
     #[inline]
     pub fn history(&self, seed: Seed) -> &'log [Meeting] {

@@ -6,6 +6,7 @@
 
 use super::LstepState;
 use super::config::{LstepConfig, Variant};
+use super::digest::{Columns, Digested, feature_width};
 use super::folded::Folded;
 use super::gather::Gathered;
 use super::parameters::{Layer, PositionIn, Weights};
@@ -26,8 +27,10 @@ struct Lists {
 
 /// What a call encodes.
 pub struct Encoded<'a> {
-    /// p~ of all nodes gathered, [nodes, d_P]; absent without positions.
+    /// p~, [nodes, d_P] of all nodes gathered, or [seeds, d_P]; absent without positions.
     pub approximate: Option<Var>,
+    /// Whether the rows of `approximate` are those of seeds.
+    pub by_seed: bool,
     /// All seeds gathered.
     pub hidden: Hidden<'a>,
 }
@@ -158,28 +161,61 @@ impl<'a> Encoder<'a> {
             Some(lists.slots),
         );
 
-        let parts = self.folded.map(|folded| (folded, tape.zeros(seeds, folded.parts.width())));
+        if edge_width > 0 && self.config.variant != Variant::PositionOnly {
+            let table = tape.borrow(edge_table, edge_width);
+            let features = tape.columns(s, d_t..d_t + edge_width);
+            let rows = tape.indices(gathered.events.iter().copied());
+            let weighting = Weighting::By { weights: link_sum, slots: Some(lists.slots) };
+            tape.segment_sum_into(features, table, Segments { rows: Some(rows), offsets: lists.offsets }, weighting);
+        }
+        let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
+        let hidden = self.hidden(tape, past, gathered, s, position);
+        Encoded { approximate, by_seed: false, hidden }
+    }
+
+    /// The same from digests of the seeds, which are all that is gathered.
+    pub fn encode_digests<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        gathered: &Gathered,
+        digested: &Digested,
+    ) -> Encoded<'a> {
+        let features = feature_width(self.config, past);
+        let Columns { q, s, own } = Columns::new(self.config, features);
+        let all = tape.input(gathered.seeds(), own.end, |rows| digested.fill(self.config, features, rows));
+        let [q, s, own] = [q, s, own].map(|columns| tape.columns(all, columns));
+        let own = (self.config.variant != Variant::NoPosition).then_some(own);
+        let position = own.map(|own| match self.weights.position_in {
+            PositionIn::Mlp(layer) => {
+                let inner = self.layer(tape, layer, q, Activation::Relu);
+                self.moved(tape, own, inner)
+            }
+            PositionIn::Attention(_) => unreachable!("attention goes over the events"),
+        });
+        let hidden = self.hidden(tape, past, gathered, s, position);
+        Encoded { approximate: own, by_seed: true, hidden }
+    }
+
+    /// From sums over recent events and Eq. pe to Eq. temporal_rep.
+    fn hidden<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        gathered: &Gathered,
+        s: Var,
+        position: Option<Var>,
+    ) -> Hidden<'a> {
+        let parts = self.folded.map(|folded| (folded, tape.zeros(gathered.seeds(), folded.parts.width())));
         let has_links = self.config.variant != Variant::PositionOnly;
         let links = has_links.then(|| {
-            if edge_width > 0 {
-                let table = tape.borrow(edge_table, edge_width);
-                let features = tape.columns(s, d_t..d_t + edge_width);
-                let rows = tape.indices(gathered.events.iter().copied());
-                let weighting = Weighting::By { weights: link_sum, slots: Some(lists.slots) };
-                tape.segment_sum_into(
-                    features,
-                    table,
-                    Segments { rows: Some(rows), offsets: lists.offsets },
-                    weighting,
-                );
-            }
+            let link_sum = tape.parameter(self.weights.link_sum);
             let out = parts.map(|(folded, parts)| tape.columns(parts, folded.parts.links.clone()));
             self.links(tape, s, link_sum, out)
         });
         let node_width = past.node_feature_width();
         let nodes = (has_links && node_width > 0).then(|| self.node(tape, past, gathered, node_width));
-        let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
-        let hidden = match parts {
+        match parts {
             Some((folded, parts)) => {
                 for (part, columns) in [(nodes, &folded.parts.nodes), (position, &folded.parts.positions)] {
                     if let Some(part) = part {
@@ -193,8 +229,7 @@ impl<'a> Encoder<'a> {
                 let node_link = links.map(|links| self.node_link(tape, links, nodes));
                 Hidden::Whole(self.merge(tape, node_link, position))
             }
-        };
-        Encoded { approximate, hidden }
+        }
     }
 
     /// Eq. temporal_rep, over what the variant has: [seeds, d_N].
@@ -246,6 +281,11 @@ impl<'a> Encoder<'a> {
                 self.attend(tape, weights, gathered, times, (own, approximate))
             }
         };
+        self.moved(tape, own, inner)
+    }
+
+    /// p~ + tanh(W_self p~ + W2 inner).
+    fn moved(&self, tape: &mut Tape<'_>, own: Var, inner: Var) -> Var {
         let inner = self.layer(tape, self.weights.position_out, inner, Activation::Identity);
         let from_self = self.layer(tape, self.weights.position_self, own, Activation::Identity);
         let change = tape.add(from_self, inner);

@@ -16,6 +16,7 @@ mod attention;
 mod bound;
 mod config;
 mod describe;
+mod digest;
 mod encode;
 mod folded;
 mod gather;
@@ -41,10 +42,11 @@ use super::{Exhibit, Facts, Model};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
-use crate::graph::{Past, Revealed, Seed};
+use crate::graph::{Meeting, Past, Revealed, Seed};
 use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
 use crate::protocol::{NodeSet, Queries, Scores};
 use approximation::Approximations;
+use digest::Digests;
 use encode::Encoder;
 use folded::{Folded, LastFolded};
 use gather::Gathered;
@@ -52,6 +54,8 @@ use lstep_tensor::{Parameters, Workspace};
 use pair::PairMemory;
 use pairs::Pairs;
 use parameters::Weights;
+use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The model: settings and weights.
@@ -68,6 +72,7 @@ pub struct Lstep {
 pub struct LstepState {
     positions: Positions,
     approximations: Approximations,
+    digests: Digests,
     /// The nodes that have interacted.
     met: NodeSet,
     /// What is known of pairs, where the model is told about them.
@@ -87,6 +92,7 @@ impl LstepState {
         if let Some(Snapshot { nodes, vectors }) = snapshot {
             self.positions.push_snapshot(&nodes, &vectors);
             self.approximations.forget();
+            self.digests.forget();
         }
         if let Some(pairs) = &mut self.pairs {
             pairs.observe(step);
@@ -110,11 +116,45 @@ fn touched(step: &[Event]) -> NodeSet {
 struct Room {
     workspace: Workspace,
     gathered: Gathered,
+    /// What digests are made from.
+    digesting: Gathered,
     runs: Vec<Run>,
 }
 
-/// Seeds encoded at once when scoring, and nodes updated at once: enough to fill the cores, few enough to stay in cache.
+/// Nodes updated at once: enough to fill the cores, few enough to stay in cache.
 const AT_ONCE: usize = 2_048;
+
+/// Pairs scored at once, on one thread if there are more: few enough to stay in cache. Questions with few candidates each share nodes
+/// and what has to be computed for them, so more of them are taken together.
+const PAIRS_AT_ONCE: usize = 512;
+const CANDIDATES_AT_ONCE: usize = 256;
+
+/// Some candidates of a question.
+struct Part {
+    row: usize,
+    candidates: Range<usize>,
+}
+
+/// All pairs asked, in order, cut into pieces to be scored at once. Scores do not depend on the cuts.
+fn pieces(ask: &Queries) -> Vec<Vec<Part>> {
+    let (mut pieces, mut piece, mut pairs) = (Vec::new(), Vec::new(), 0);
+    for row in 0..ask.len() {
+        let count = ask.row(row).candidates.len();
+        // Parts of nearly the same size, so that threads end together.
+        let parts = count.div_ceil(CANDIDATES_AT_ONCE);
+        for part in 0..parts {
+            let candidates = part * count / parts..(part + 1) * count / parts;
+            if parts > 1 || pairs + candidates.len() > PAIRS_AT_ONCE {
+                pieces.extend(Some(std::mem::take(&mut piece)).filter(|piece| !piece.is_empty()));
+                pairs = 0;
+            }
+            pairs += candidates.len();
+            piece.push(Part { row, candidates });
+        }
+    }
+    pieces.extend(Some(piece).filter(|piece| !piece.is_empty()));
+    pieces
+}
 
 impl Clone for Lstep {
     fn clone(&self) -> Lstep {
@@ -159,10 +199,75 @@ impl Lstep {
         if new {
             let recent = past.recent(seed, self.config.recent);
             gathered.meetings(recent, self.config.recent, |meeting| seed.time.since(meeting.time));
-            let window = if past.node_feature_width() > 0 { past.within(seed, self.config.gap) } else { &[] };
-            gathered.neighbours(window);
+            gathered.neighbours(self.window(past, seed));
         }
         number
+    }
+
+    /// The logits of a piece's pairs.
+    fn score_piece(
+        &self,
+        room: &mut Room,
+        past: Past<'_>,
+        state: &LstepState,
+        encoder: &Encoder<'_>,
+        ask: &Queries,
+        piece: &[Part],
+    ) -> Vec<f64> {
+        // Taken out, so that the rest of the room can be used beside it.
+        let mut gathered = std::mem::take(&mut room.gathered);
+        gathered.clear();
+        let (mut pairs, mut wanted) = (Pairs::default(), Vec::new());
+        for Part { row, candidates } in piece {
+            let asked = ask.row(*row);
+            let mut number = |node| {
+                let seed = Seed { node, time: asked.time };
+                self.gather_to_score(&mut gathered, &mut wanted, past, seed)
+            };
+            let source = number(asked.source);
+            for &candidate in &asked.candidates[candidates.clone()] {
+                pairs.push(source, number(candidate), (asked.seed(), candidate));
+            }
+        }
+        let digested = self.sums_events().then(|| self.digests(room, past, state, &wanted));
+        let mut tape = room.workspace.infer(&self.parameters);
+        let encoded = match &digested {
+            Some(digested) => encoder.encode_digests(&mut tape, past, &gathered, digested),
+            None => encoder.encode(&mut tape, past, &gathered, state, &mut room.runs),
+        };
+        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
+        let logits = tape.value(logits).iter_rows().map(|logit| f64::from(logit[0])).collect();
+        room.gathered = gathered;
+        logits
+    }
+
+    /// Whether the K events of a seed enter as sums, so that a digest can stand for them.
+    fn sums_events(&self) -> bool {
+        self.config.aggregation == Aggregation::Mlp
+    }
+
+    /// The seed's number among those gathered; what is needed to score is looked up if it is new.
+    fn gather_to_score<'p>(
+        &self,
+        gathered: &mut Gathered,
+        wanted: &mut Vec<(Seed, &'p [Meeting])>,
+        past: Past<'p>,
+        seed: Seed,
+    ) -> u32 {
+        if !self.sums_events() {
+            return self.gather(gathered, past, seed);
+        }
+        let (number, new) = gathered.seed(seed);
+        if new {
+            wanted.push((seed, past.recent(seed, self.config.recent)));
+            gathered.neighbours(self.window(past, seed));
+        }
+        number
+    }
+
+    /// The meetings of Eq. node_encoding, which nobody needs where nodes have no features.
+    fn window<'p>(&self, past: Past<'p>, seed: Seed) -> &'p [Meeting] {
+        if past.node_feature_width() > 0 { past.within(seed, self.config.gap) } else { &[] }
     }
 
     fn fits(&self, past: Past<'_>) -> Result<()> {
@@ -218,7 +323,7 @@ impl Lstep {
         nodes: &[NodeId],
         vectors: &mut Vec<f32>,
     ) {
-        let Room { workspace, gathered, runs } = room;
+        let Room { workspace, gathered, runs, .. } = room;
         gathered.clear();
         for &node in nodes {
             gathered.seed(Seed { node, time: now.time });
@@ -239,7 +344,13 @@ impl Model for Lstep {
     fn begin(&self, facts: &Facts) -> LstepState {
         let positions = Positions::new(self.config.position_width, self.config.snapshots);
         let pairs = self.config.pair.as_ref().map(|pair| PairMemory::new(pair, facts));
-        LstepState { positions, approximations: Approximations::default(), met: NodeSet::default(), pairs }
+        LstepState {
+            positions,
+            approximations: Approximations::default(),
+            digests: Digests::default(),
+            met: NodeSet::default(),
+            pairs,
+        }
     }
 
     /// Logits, whose order is that of the probabilities and which never saturate.
@@ -247,33 +358,11 @@ impl Model for Lstep {
         self.fits(past)?;
         let folded = self.folded(past);
         let encoder = Encoder { folded: Some(&folded), ..self.encoder() };
-        let mut values = Vec::with_capacity(ask.pairs());
-        self.rooms.with(|room| {
-            let mut row = 0;
-            let mut candidate = 0;
-            while row < ask.len() {
-                let Room { workspace, gathered, runs } = room;
-                gathered.clear();
-                let mut pairs = Pairs::default();
-                while row < ask.len() && gathered.seeds() < AT_ONCE {
-                    let asked = ask.row(row);
-                    let source = self.gather(gathered, past, asked.seed());
-                    while candidate < asked.candidates.len() && gathered.seeds() < AT_ONCE {
-                        let seed = Seed { node: asked.candidates[candidate], time: asked.time };
-                        pairs.push(source, self.gather(gathered, past, seed), (asked.seed(), seed.node));
-                        candidate += 1;
-                    }
-                    if candidate == asked.candidates.len() {
-                        (row, candidate) = (row + 1, 0);
-                    }
-                }
-                let mut tape = workspace.infer(&self.parameters);
-                let encoded = encoder.encode(&mut tape, past, gathered, state, runs);
-                let logits = encoder.predict(&mut tape, (past, gathered, state), &encoded, &pairs);
-                let logits = tape.value(logits);
-                values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
-            }
-        });
+        let pieces = pieces(ask);
+        let score =
+            |piece: &Vec<Part>| self.rooms.with(|room| self.score_piece(room, past, state, &encoder, ask, piece));
+        let values: Vec<Vec<f64>> = lstep_tensor::awake(|| pieces.par_iter().map(score).collect());
+        let values = values.concat();
         Scores::new(ask, values)
     }
 
@@ -333,5 +422,26 @@ impl Learner for Lstep {
             pairs.load(checkpoint)?;
         }
         Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Time;
+
+    #[test]
+    fn pieces_are_all_pairs_in_order_and_long_questions_are_cut_evenly() {
+        let counts = [1, 0, 600, 2, 256, 257, 3, 255, 250, 300];
+        let mut ask = Queries::new();
+        for count in counts {
+            ask.push(NodeId(0), Time::ZERO, (0..count).map(NodeId));
+        }
+        let pieces = pieces(&ask);
+        let pairs = |piece: &Vec<Part>| piece.iter().map(|part| part.candidates.len()).sum::<usize>();
+        assert_eq!(pieces.iter().map(pairs).collect::<Vec<_>>(), [1, 200, 200, 458, 128, 387, 250, 150, 150]);
+        let all = pieces.iter().flatten().flat_map(|part| part.candidates.clone().map(|place| (part.row, place)));
+        let asked = (0..counts.len()).flat_map(|row| (0..counts[row] as usize).map(move |place| (row, place)));
+        assert!(all.eq(asked));
     }
 }

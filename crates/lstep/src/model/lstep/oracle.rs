@@ -106,7 +106,8 @@ impl Oracle {
             nodes.iter().flat_map(|node| &initial[node.index() * width..][..width]).map(|&x| x as f32).collect();
         let mut positions = Positions::new(width, self.model.config.snapshots);
         positions.push_snapshot(&nodes, &vectors);
-        LstepState { positions, approximations: Approximations::default(), met, pairs: None }
+        let (approximations, digests) = (Approximations::default(), Digests::default());
+        LstepState { positions, approximations, digests, met, pairs: None }
     }
 
     fn check(&self) {

@@ -38,8 +38,11 @@ impl Encoder<'_> {
                 }
                 if let (Some(weight), Some(approximate)) = (weights.positions, encoded.approximate) {
                     let mut side = |role: &Role| {
-                        let own = role.rows.iter().map(|&row| gathered.own[role.seeds[row as usize] as usize]);
-                        let own = tape.indices(own);
+                        let seeds = role.rows.iter().map(|&row| role.seeds[row as usize]);
+                        let own = match encoded.by_seed {
+                            true => tape.indices(seeds),
+                            false => tape.indices(seeds.map(|seed| gathered.own[seed as usize])),
+                        };
                         tape.gather(approximate, own)
                     };
                     let (u, v) = (side(&pairs.sources), side(&pairs.candidates));

@@ -76,7 +76,7 @@ impl Model for ReleasedLeak {
     fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
         self.honest.fits(past)?;
         let told = told(ask);
-        let values = self.honest.rooms.with(|Room { workspace, gathered, runs }| {
+        let values = self.honest.rooms.with(|Room { workspace, gathered, runs, .. }| {
             gathered.clear();
             let mut pairs = Pairs::default();
             for row in ask.rows() {

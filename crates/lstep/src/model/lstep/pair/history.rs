@@ -2,8 +2,8 @@
 //!
 //! Everything is counted on integers. The source's side is made once and compared with all its candidates.
 
-use super::{Numbers, log, log_count, recency};
-use crate::event::NodeId;
+use super::{Numbers, log_count, recency};
+use crate::event::{NodeId, Time};
 use crate::graph::{Meeting, Past, Seed};
 
 /// How many numbers a pair has.
@@ -41,7 +41,8 @@ pub struct Side<'p> {
 
 impl<'p> Side<'p> {
     pub fn new(past: Past<'p>, seed: Seed, most: usize, span: f64) -> Side<'p> {
-        let recent = past.recent(seed, most);
+        let history = past.history(seed);
+        let recent = newest(history, most);
         let empty = Partner { node: NOBODY, count: 0, rank: 0, short: 0 };
         let places = vec![empty; (4 * recent.len()).next_power_of_two()];
         let mut side = Side { seed, recent, span, most, places, own: [0.0; OWN], square: 0.0 };
@@ -55,7 +56,7 @@ impl<'p> Side<'p> {
             partner.short += u32::from(rank < SHORT);
         }
         side.square = side.places.iter().map(|partner| (partner.count * partner.count) as f32).sum();
-        side.own = own(past, seed, recent, most, span);
+        side.own = own(seed.time, history, most, span);
         side
     }
 
@@ -85,7 +86,8 @@ impl<'p> Side<'p> {
         let forth = last.is_some_and(|meeting| past.event(&meeting).source == self.seed.node);
         out.put(f32::from(u8::from(forth)));
 
-        let theirs = past.recent(candidate, self.most);
+        let history = past.history(candidate);
+        let theirs = newest(history, self.most);
         let (mut back, mut back_rank, mut back_short) = (0, None, 0);
         let (mut shared, mut product, mut late) = (0, 0.0, 0.0f32);
         for (rank, meeting) in (0u32..).zip(theirs.iter().rev()) {
@@ -108,29 +110,42 @@ impl<'p> Side<'p> {
         out.put(late);
         out.put(log_count(theirs.len().min(self.recent.len()) as u32));
         self.own.iter().for_each(|&number| out.put(number));
-        own(past, candidate, theirs, self.most, self.span).iter().for_each(|&number| out.put(number));
+        own(candidate.time, history, self.most, self.span).iter().for_each(|&number| out.put(number));
     }
 }
 
 /// Of one node alone: when it was last active, how often ever, how full its history is, and how often it was active in windows of
 /// several lengths.
-fn own(past: Past<'_>, seed: Seed, recent: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
+fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
     let mut numbers = [0.0; OWN];
-    let history = past.history(seed);
-    numbers[0] = recent.last().map_or(0.0, |meeting| recency(seed.time, meeting.time, span));
-    numbers[1] = log(history.len() as f64);
-    numbers[2] = recent.len() as f32 / most as f32;
+    numbers[0] = history.last().map_or(0.0, |meeting| recency(now, meeting.time, span));
+    numbers[1] = log_count(history.len() as u32);
+    numbers[2] = history.len().min(most) as f32 / most as f32;
     for (number, share) in numbers[3..].iter_mut().zip(WINDOWS) {
-        let since = seed.time.value() - share * span;
-        *number = log_count((history.len() - history.partition_point(|meeting| meeting.time.value() < since)) as u32);
+        *number = log_count(count_since(history, now.value() - share * span) as u32);
     }
     numbers
+}
+
+fn newest(history: &[Meeting], most: usize) -> &[Meeting] {
+    &history[history.len().saturating_sub(most)..]
+}
+
+/// How many meetings are not before a time. Looked for from the end in steps that double, since mostly there are few. O(log result).
+fn count_since(history: &[Meeting], since: f64) -> usize {
+    let before = |meeting: &Meeting| meeting.time.value() < since;
+    let mut reach = 8;
+    while reach < history.len() && !before(&history[history.len() - reach]) {
+        reach *= 2;
+    }
+    let last = newest(history, reach);
+    last.len() - last.partition_point(before)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Events, Features, Time};
+    use crate::event::{Events, Features};
     use crate::graph::EventLog;
 
     #[test]

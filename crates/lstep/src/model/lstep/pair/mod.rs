@@ -144,8 +144,11 @@ impl PairMemory {
         // Enough pairs to be worth a thread; the rows do not depend on how they are divided.
         out.par_chunks_mut(128 * width).zip(pairs.par_chunks(128)).for_each(|(rows, pairs)| {
             let mut side: Option<SourceSide<'_>> = None;
-            for (row, &(source, candidate)) in rows.chunks_mut(width).zip(pairs) {
+            for (place, (row, &(source, candidate))) in rows.chunks_mut(width).zip(pairs).enumerate() {
                 let mut row = Numbers { row };
+                if let Some(&(_, next)) = pairs.get(place + 1).filter(|_| self.config.walks > 0) {
+                    self.walks.expect(next);
+                }
                 if side.as_ref().is_none_or(|side| side.seed != source) {
                     side = Some(self.side(past, source));
                 }
@@ -153,8 +156,8 @@ impl PairMemory {
                 if let Some(history) = &side.history {
                     history.compare(past, Seed { node: candidate, time: source.time }, &mut row);
                 }
-                if self.config.traces {
-                    self.traces.tell(source, candidate, self.span, &mut row);
+                if let Some(traces) = &side.traces {
+                    self.traces.tell(traces, candidate, &mut row);
                 }
                 if let Some(walks) = &side.walks {
                     self.walks.tell(walks, &self.walks.side(candidate), &mut row);
@@ -168,6 +171,7 @@ impl PairMemory {
         SourceSide {
             seed,
             history: (self.config.history > 0).then(|| history::Side::new(past, seed, self.config.history, self.span)),
+            traces: self.config.traces.then(|| self.traces.side(seed, self.span)),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node)),
         }
     }
@@ -189,6 +193,7 @@ impl PairMemory {
 struct SourceSide<'a> {
     seed: Seed,
     history: Option<history::Side<'a>>,
+    traces: Option<traces::Side>,
     walks: Option<walks::Side<'a>>,
 }
 
@@ -213,18 +218,16 @@ impl Numbers<'_> {
 
 static LOG_COUNTS: LazyLock<Vec<f32>> = LazyLock::new(|| (0..1024).map(|count| log(f64::from(count))).collect());
 
-/// ln(1 + x) / 4: counts up to some thousands become numbers up to two.
+/// What logarithms are multiplied by: counts up to some thousands become numbers up to two.
+const LOG_SCALE: f32 = 0.25;
+
+/// ln(1 + x) / 4.
 fn log(x: f64) -> f32 {
-    ((1.0 + x).ln() * 0.25) as f32
+    ((1.0 + x).ln() * f64::from(LOG_SCALE)) as f32
 }
 
 fn log_count(count: u32) -> f32 {
     LOG_COUNTS.get(count as usize).copied().unwrap_or_else(|| log(f64::from(count)))
-}
-
-/// sign(x) ln(1 + |x|) / 4, for numbers that are no counts.
-fn signed_log(x: f32) -> f32 {
-    (x.abs() + 1.0).ln() * 0.25 * x.signum()
 }
 
 /// What an event leaves of a sum that is down to a half after `decay` events for each node, as a logarithm.

@@ -3,11 +3,12 @@
 //! Recency is told by the clock and by the number of events since; popularity once and for all, and at three decays that are counted
 //! in events and measured by the number of nodes, so that no unit of time has to be guessed.
 
-use super::{Numbers, decay_rate, recency, signed_log};
+use super::{LOG_SCALE, Numbers, decay_rate, log_count, recency};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time, pair_key};
 use crate::graph::Seed;
+use lstep_tensor::signed_logs;
 use rustc_hash::FxHashMap;
 
 /// How many numbers a pair has.
@@ -32,6 +33,15 @@ struct Role {
 }
 
 const UNSEEN: Role = Role { trace: None, decayed: [0.0; DECAYS.len()] };
+
+/// What a source is told by, the same for all its candidates.
+pub struct Side {
+    source: Seed,
+    span: f64,
+    count: u32,
+    roles: [[f32; 3]; 2],
+    decayed: [f32; DECAYS.len()],
+}
 
 /// All counts.
 #[derive(Debug, Clone)]
@@ -75,39 +85,51 @@ impl Traces {
         self.events = self.events.saturating_add(1);
     }
 
+    /// What is told of a source, whoever the candidate is.
+    pub fn side(&self, source: Seed, span: f64) -> Side {
+        let (out, into) = (role(&self.sources, source.node), role(&self.destinations, source.node));
+        Side {
+            source,
+            span,
+            count: out.count(),
+            roles: [out, into].map(|role| self.told_of(&role, source.time, span)),
+            decayed: self.decayed(&out),
+        }
+    }
+
     /// All numbers of a pair.
-    pub fn tell(&self, source: Seed, candidate: NodeId, span: f64, out: &mut Numbers<'_>) {
+    pub fn tell(&self, side: &Side, candidate: NodeId, out: &mut Numbers<'_>) {
+        let &Side { source, span, .. } = side;
         let forth = self.pairs.get(&pair_key(source.node, candidate));
         let back = self.pairs.get(&pair_key(candidate, source.node));
         let met = |trace: Option<&Trace>| f32::from(u8::from(trace.is_some()));
-        let since =
-            |trace: Option<&Trace>| trace.map_or(0.0, |trace| recency(source.time, trace.time.min(source.time), span));
         out.put(met(forth));
         out.count(forth.map_or(0, |trace| trace.count));
         out.put(self.lately(forth));
-        out.put(since(forth));
+        out.put(since(forth, source.time, span));
         out.put(met(forth) * met(back));
         out.put(met(back));
         out.count(back.map_or(0, |trace| trace.count));
         out.put(self.lately(back));
 
-        let role = |roles: &[Role], node: NodeId| roles.get(node.index()).copied().unwrap_or(UNSEEN);
-        let (u_out, u_in) = (role(&self.sources, source.node), role(&self.destinations, source.node));
         let (v_out, v_in) = (role(&self.sources, candidate), role(&self.destinations, candidate));
-        let share = |whole: &Role| {
-            let (part, whole) = (forth.map_or(0, |trace| trace.count), whole.trace.map_or(0, |trace| trace.count));
-            part as f32 / whole.max(1) as f32
-        };
-        out.put(share(&u_out));
-        out.put(share(&v_in));
-        for role in [u_out, u_in, v_out, v_in] {
-            out.count(role.trace.map_or(0, |trace| trace.count));
-            out.put(self.lately(role.trace.as_ref()));
-            out.put(since(role.trace.as_ref()));
-        }
-        for role in [u_out, v_in] {
-            role.decayed_at(self.events, self.rates).iter().for_each(|&count| out.put(signed_log(count)));
-        }
+        let share = |whole: u32| forth.map_or(0, |trace| trace.count) as f32 / whole.max(1) as f32;
+        out.put(share(side.count));
+        out.put(share(v_in.count()));
+        let theirs = [v_out, v_in].map(|role| self.told_of(&role, source.time, span));
+        side.roles.iter().chain(&theirs).flatten().for_each(|&number| out.put(number));
+        side.decayed.iter().chain(&self.decayed(&v_in)).for_each(|&number| out.put(number));
+    }
+
+    /// How often a node was seen in a role, and how lately by events and by the clock.
+    fn told_of(&self, role: &Role, now: Time, span: f64) -> [f32; 3] {
+        [log_count(role.count()), self.lately(role.trace.as_ref()), since(role.trace.as_ref(), now, span)]
+    }
+
+    fn decayed(&self, role: &Role) -> [f32; DECAYS.len()] {
+        let mut counts = role.decayed_at(self.events, self.rates);
+        signed_logs(&mut counts);
+        counts.map(|log| log * LOG_SCALE)
     }
 
     /// One for the newest event, zero a million events ago and for what never was.
@@ -177,7 +199,20 @@ fn read(counts: &[u32], times: &[u64]) -> Result<Vec<Trace>> {
     })
 }
 
+fn role(roles: &[Role], node: NodeId) -> Role {
+    roles.get(node.index()).copied().unwrap_or(UNSEEN)
+}
+
+/// By the clock: one now, zero a training span ago and for what never was.
+fn since(trace: Option<&Trace>, now: Time, span: f64) -> f32 {
+    trace.map_or(0.0, |trace| recency(now, trace.time.min(now), span))
+}
+
 impl Role {
+    fn count(&self) -> u32 {
+        self.trace.map_or(0, |trace| trace.count)
+    }
+
     fn decayed_at(&self, now: u32, rates: [f32; DECAYS.len()]) -> [f32; DECAYS.len()] {
         let since = self.trace.map_or(0.0, |trace| (now - trace.event) as f32);
         let mut decayed = self.decayed;
@@ -198,7 +233,7 @@ mod tests {
     fn told(traces: &Traces, source: u32, candidate: u32) -> Vec<f32> {
         let mut row = vec![0.0; WIDTH];
         let seed = Seed { node: NodeId(source), time: Time::new(10.0).expect("finite") };
-        traces.tell(seed, NodeId(candidate), 10.0, &mut Numbers { row: &mut row });
+        traces.tell(&traces.side(seed, 10.0), NodeId(candidate), &mut Numbers { row: &mut row });
         row
     }
 

@@ -6,12 +6,12 @@
 //! of TPNet (Lu et al., "Improving Temporal Link Prediction via Temporal Walk Matrix Projection", NeurIPS 2024) by random projection,
 //! with decays that the number of nodes sets. O(d) for an event, and O(d) for a pair.
 
-use super::{Numbers, decay_rate, signed_log};
+use super::{LOG_SCALE, Numbers, decay_rate};
 use crate::checkpoint::Checkpoint;
 use crate::draw::Draw;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
-use lstep_tensor::row_products;
+use lstep_tensor::{prefetch, row_products, signed_logs};
 
 /// How many numbers a pair has.
 pub const WIDTH: usize = DECAYS.len() * 11;
@@ -22,13 +22,13 @@ const SUMS: usize = 2 * DECAYS.len();
 
 /// One node of a pair.
 pub struct Side<'a> {
-    code: Vec<f32>,
+    code: Code,
     /// For each decay w1, then w2, as of the last change; nothing of a node that never was.
     sums: &'a [f32],
     /// What is left of them now, for each decay.
     left: [f32; DECAYS.len()],
     /// Their lengths.
-    norms: [f32; SUMS],
+    lengths: [f32; SUMS],
 }
 
 /// The sums of all nodes.
@@ -42,6 +42,8 @@ pub struct Walks {
     changed: Vec<u32>,
     /// For each node and decay w1, then w2, as of the last change.
     sums: Vec<f32>,
+    /// The lengths of the sums.
+    lengths: Vec<[f32; SUMS]>,
 }
 
 impl Walks {
@@ -52,6 +54,7 @@ impl Walks {
             rates: DECAYS.map(|decay| decay_rate(decay, nodes)),
             changed: Vec::new(),
             sums: Vec::new(),
+            lengths: Vec::new(),
         }
     }
 
@@ -61,7 +64,7 @@ impl Walks {
         self.bring_up(u);
         self.bring_up(v);
         let (width, stride) = (self.width, SUMS * self.width);
-        let codes = [(u, code(v, width)), (v, code(u, width))];
+        let codes = [(u, Code::of(v, width)), (v, Code::of(u, width))];
         for decay in 0..DECAYS.len() {
             let at = |node: NodeId| node.index() * stride + decay * 2 * width;
             // w2 first: it takes in the other's w1 from before this event.
@@ -73,58 +76,88 @@ impl Walks {
             }
             for (node, code) in &codes {
                 let w1 = &mut self.sums[at(*node)..at(*node) + width];
-                w1.iter_mut().zip(code).for_each(|(sum, sign)| *sum += sign);
+                w1.iter_mut().zip(code.signs()).for_each(|(sum, sign)| *sum += sign);
             }
         }
+        self.measure(u);
+        self.measure(v);
         self.events = self.events.saturating_add(1);
     }
 
     /// A node's sums as of now, to be compared with those of others.
     pub fn side(&self, node: NodeId) -> Side<'_> {
-        let stride = SUMS * self.width;
-        let known = self
-            .changed
-            .get(node.index())
-            .map(|&changed| (self.events - changed, &self.sums[node.index() * stride..(node.index() + 1) * stride]));
-        let mut norms = [0.0; SUMS];
-        let Some((since, sums)) = known else {
-            return Side { code: code(node, self.width), sums: &[], left: [0.0; DECAYS.len()], norms };
+        let code = Code::of(node, self.width);
+        let Some(&changed) = self.changed.get(node.index()) else {
+            return Side { code, sums: &[], left: [0.0; DECAYS.len()], lengths: [0.0; SUMS] };
         };
-        for (norm, sum) in norms.iter_mut().zip(sums.chunks_exact(self.width)) {
-            row_products(sum, sum, self.width, std::slice::from_mut(norm));
-            *norm = norm.sqrt();
+        let since = (self.events - changed) as f32;
+        let left = self.rates.map(|rate| (rate * since).exp());
+        Side { code, sums: self.of(node), left, lengths: self.lengths[node.index()] }
+    }
+
+    /// Says that a node's sums will be asked for soon.
+    pub fn expect(&self, node: NodeId) {
+        if node.index() < self.changed.len() {
+            prefetch(self.of(node));
         }
-        let left = self.rates.map(|rate| (rate * since as f32).exp());
-        Side { code: code(node, self.width), sums, left, norms }
+    }
+
+    fn of(&self, node: NodeId) -> &[f32] {
+        let stride = SUMS * self.width;
+        &self.sums[node.index() * stride..][..stride]
+    }
+
+    /// Takes the lengths of a node's sums.
+    fn measure(&mut self, node: NodeId) {
+        let mut lengths = [0.0; SUMS];
+        for (length, sum) in lengths.iter_mut().zip(self.of(node).chunks_exact(self.width)) {
+            row_products(sum, sum, self.width, std::slice::from_mut(length));
+            *length = length.sqrt();
+        }
+        self.lengths[node.index()] = lengths;
     }
 
     /// All numbers of a pair.
     pub fn tell<'a>(&self, u: &Side<'a>, v: &Side<'a>, out: &mut Numbers<'_>) {
         let width = self.width;
         let mut v_in_u = [0.0; SUMS];
-        row_products(u.sums, &v.code, width, &mut v_in_u);
+        row_products(u.sums, v.code.signs(), width, &mut v_in_u);
         let mut u_in_v = [0.0; SUMS];
-        row_products(v.sums, &u.code, width, &mut u_in_v);
+        row_products(v.sums, u.code.signs(), width, &mut u_in_v);
         let scale = 1.0 / width as f32;
-        for decay in 0..DECAYS.len() {
+        let mut told = [[0.0; 8]; DECAYS.len()];
+        let mut angles = [[0.0; 3]; DECAYS.len()];
+        for (decay, (told, angles)) in told.iter_mut().zip(&mut angles).enumerate() {
             let (first, second) = (2 * decay, 2 * decay + 1);
             let of_decay = |side: &Side<'a>| side.sums.get(first * width..(second + 1) * width).unwrap_or_default();
             let mut products = [0.0; 4];
             row_products(of_decay(u), of_decay(v), width, &mut products);
             let (u_left, v_left) = (u.left[decay] * scale, v.left[decay] * scale);
-            out.put(signed_log(v_in_u[first] * u_left));
-            out.put(signed_log(u_in_v[first] * v_left));
-            out.put(signed_log(v_in_u[second] * u_left));
-            out.put(signed_log(u_in_v[second] * v_left));
             // Both factors hold 1 / d, of which the product of two sums needs one.
             let left = u_left * v_left * width as f32;
-            products.iter().for_each(|&product| out.put(signed_log(product * left)));
             let [pairs, long, back, both] = products;
-            let length = |side: &Side<'_>, sum: usize| side.norms[sum].max(1e-6);
-            out.put(pairs / (length(u, first) * length(v, first)));
+            *told = [
+                v_in_u[first] * u_left,
+                u_in_v[first] * v_left,
+                v_in_u[second] * u_left,
+                u_in_v[second] * v_left,
+                pairs * left,
+                long * left,
+                back * left,
+                both * left,
+            ];
+            let length = |side: &Side<'_>, sum: usize| side.lengths[sum].max(1e-6);
             let crossed = long / (length(u, first) * length(v, second)) + back / (length(u, second) * length(v, first));
-            out.put(crossed * 0.5);
-            out.put(both / (length(u, second) * length(v, second)));
+            *angles = [
+                pairs / (length(u, first) * length(v, first)),
+                crossed * 0.5,
+                both / (length(u, second) * length(v, second)),
+            ];
+        }
+        signed_logs(told.as_flattened_mut());
+        for (told, angles) in told.iter().zip(&angles) {
+            told.iter().for_each(|&log| out.put(log * LOG_SCALE));
+            angles.iter().for_each(|&angle| out.put(angle));
         }
     }
 
@@ -132,6 +165,7 @@ impl Walks {
         if node >= self.changed.len() {
             self.changed.resize(node + 1, self.events);
             self.sums.resize((node + 1) * SUMS * self.width, 0.0);
+            self.lengths.resize(node + 1, [0.0; SUMS]);
         }
     }
 
@@ -164,21 +198,37 @@ impl Walks {
             let (left, right) = (self.sums.len(), expected);
             return Err(Error::LengthMismatch { what: "stored walks and their nodes", left, right });
         }
+        self.lengths = vec![[0.0; SUMS]; self.changed.len()];
+        (0..self.changed.len() as u32).for_each(|node| self.measure(NodeId(node)));
         Ok(())
     }
 }
 
-/// A node's signs, the same whenever they are asked for.
-fn code(node: NodeId, width: usize) -> Vec<f32> {
-    let mut draw = Draw::new(&[0xc0de, u64::from(node.0)]);
-    let mut signs = vec![1.0f32; width];
-    for signs in signs.chunks_mut(64) {
-        let word = draw.next();
-        for (place, sign) in signs.iter_mut().enumerate() {
-            *sign = f32::from_bits(1.0f32.to_bits() | ((word >> place) as u32 & 1) << 31);
+/// A node's signs, the same whenever they are asked for. Those of the usual width need no memory of their own.
+enum Code {
+    Short([f32; 64]),
+    Long(Vec<f32>),
+}
+
+impl Code {
+    fn of(node: NodeId, width: usize) -> Code {
+        let mut draw = Draw::new(&[0xc0de, u64::from(node.0)]);
+        let mut sixty_four = || {
+            let word = draw.next();
+            std::array::from_fn(|place| f32::from_bits(1.0f32.to_bits() | ((word >> place) as u32 & 1) << 31))
+        };
+        match width {
+            64 => Code::Short(sixty_four()),
+            _ => Code::Long((0..width / 64).flat_map(|_| sixty_four()).collect()),
         }
     }
-    signs
+
+    fn signs(&self) -> &[f32] {
+        match self {
+            Code::Short(signs) => signs,
+            Code::Long(signs) => signs,
+        }
+    }
 }
 
 #[cfg(test)]

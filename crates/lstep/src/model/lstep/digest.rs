@@ -1,0 +1,367 @@
+//! What a node's recent events come to before it is known when the question is asked.
+//!
+//! Only ages depend on the time asked, and all of a node's ages grow alike: sums of cosines and sines of the ages at its newest event
+//! give the time encodings at any later time (`lstep_tensor::wave_sums`). With the sums of its partners' approximate positions and of
+//! its events' features they are all that scoring needs of the K events, so a node that is asked about again and again between two
+//! snapshots is gone through once. Scoring always takes this way, remembered or not: results are the same bits without the memory.
+//! Attention has a weight for each event, which no sum replaces; it goes over the events.
+
+use super::config::{LstepConfig, Variant};
+use super::{Lstep, LstepState, Room};
+use crate::event::{NodeId, Time};
+use crate::graph::{Meeting, Past, Seed};
+use lstep_tensor::{Segments, Weighting, prefetch, wave_sums, waves_later};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Numbers kept at most: 64 MB. What has no room is computed again when it is asked again.
+const MOST: usize = 16 << 20;
+
+/// A node with its K newest events, as of some time after them.
+#[derive(Debug)]
+pub struct Digest {
+    /// When the newest event was, if there is one.
+    newest: Option<Time>,
+    numbers: Box<[f32]>,
+}
+
+/// Where the numbers of a digest are.
+#[derive(Debug, Clone)]
+struct Layout {
+    /// Four rows of [`wave_sums`].
+    waves: Range<usize>,
+    /// The sum of the partners' p~, [d_P].
+    partners: Range<usize>,
+    /// The sum of the events' features weighted by W_link^sum.
+    features: Range<usize>,
+    /// The node's own p~, [d_P].
+    own: Range<usize>,
+}
+
+impl Layout {
+    fn new(config: &LstepConfig, feature_width: usize) -> Layout {
+        let positions = if config.variant == Variant::NoPosition { 0 } else { config.position_width };
+        let waves = 0..4 * config.time_width;
+        let partners = waves.end..waves.end + positions;
+        let features = partners.end..partners.end + feature_width;
+        let own = features.end..features.end + positions;
+        Layout { waves, partners, features, own }
+    }
+}
+
+/// A row of what the layers take: [f_T | partners] of Eq. agg_neighbor_pe, [f_T | features] of Eq. link_encoding_1, and p~.
+#[derive(Debug, Clone)]
+pub struct Columns {
+    pub q: Range<usize>,
+    pub s: Range<usize>,
+    pub own: Range<usize>,
+}
+
+impl Columns {
+    pub fn new(config: &LstepConfig, feature_width: usize) -> Columns {
+        let Layout { partners, features, own, .. } = Layout::new(config, feature_width);
+        let q = 0..config.time_width + partners.len();
+        let s = q.end..q.end + config.time_width + features.len();
+        let own = s.end..s.end + own.len();
+        Columns { q, s, own }
+    }
+
+    pub fn width(&self) -> usize {
+        self.own.end
+    }
+}
+
+/// What a node is remembered by: who, and the number of its newest event.
+type Key = (NodeId, u32);
+
+/// In place of a number, where there is no event yet.
+const NO_EVENT: u32 = u32::MAX;
+
+/// Digests made since the last snapshot.
+#[derive(Debug, Default)]
+pub struct Digests {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// The version of the weights and the log that they were made with.
+    made_with: (u64, u64),
+    of: FxHashMap<Key, Arc<Digest>>,
+    numbers: usize,
+}
+
+impl Kept {
+    fn clear(&mut self) {
+        self.of.clear();
+        self.numbers = 0;
+    }
+}
+
+impl Clone for Digests {
+    /// A copy begins empty: it is a memory, not a part of the state.
+    fn clone(&self) -> Digests {
+        Digests::default()
+    }
+}
+
+impl Digests {
+    /// To be called when positions change.
+    pub fn forget(&mut self) {
+        self.kept.get_mut().expect("nothing panics while it holds the memory").clear();
+    }
+
+    /// Those that are known with these weights and this log, in the order asked; others drop out of the memory.
+    fn recall(&self, made_with: (u64, u64), keys: impl Iterator<Item = Key>) -> Vec<Option<Arc<Digest>>> {
+        let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
+        if kept.made_with != made_with {
+            kept.clear();
+            kept.made_with = made_with;
+        }
+        keys.map(|key| kept.of.get(&key).cloned()).collect()
+    }
+
+    fn keep(&self, made_with: (u64, u64), made: impl Iterator<Item = (Key, Arc<Digest>)>) {
+        let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
+        for (key, digest) in made {
+            if kept.made_with != made_with || kept.numbers + digest.numbers.len() > MOST {
+                return;
+            }
+            kept.numbers += digest.numbers.len();
+            kept.of.insert(key, digest);
+        }
+    }
+}
+
+/// The seeds of a call whose digests are wanted, each with its newest meetings, oldest first.
+pub type Wanted<'p> = [(Seed, &'p [Meeting])];
+
+/// Digests, each with the time that is asked about.
+pub struct Digested {
+    of: Vec<(Time, Arc<Digest>)>,
+}
+
+impl Digested {
+    /// Fills rows of [`Columns`], one for each seed.
+    pub fn fill(&self, config: &LstepConfig, feature_width: usize, rows: &mut [f32]) {
+        let (layout, columns) = (Layout::new(config, feature_width), Columns::new(config, feature_width));
+        let (width, d_t) = (columns.width(), config.time_width);
+        let frequencies: Vec<f64> = config.frequencies().collect();
+        // Enough seeds to be worth a thread; rows do not depend on how they are divided.
+        rows.par_chunks_mut(64 * width).zip(self.of.par_chunks(64)).for_each(|(rows, some)| {
+            for (place, (row, (time, digest))) in rows.chunks_exact_mut(width).zip(some).enumerate() {
+                if let Some((_, next)) = some.get(place + 1) {
+                    prefetch(&next.numbers);
+                }
+                let numbers = &digest.numbers;
+                let (q, rest) = row.split_at_mut(columns.q.end);
+                let (s, own) = rest.split_at_mut(columns.s.len());
+                let (q_times, partners) = q.split_at_mut(d_t);
+                let (s_times, features) = s.split_at_mut(d_t);
+                let later = digest.newest.map_or(0.0, |newest| time.since(newest));
+                waves_later(&numbers[layout.waves.clone()], later, &frequencies, q_times, s_times);
+                partners.copy_from_slice(&numbers[layout.partners.clone()]);
+                features.copy_from_slice(&numbers[layout.features.clone()]);
+                own.copy_from_slice(&numbers[layout.own.clone()]);
+            }
+        });
+    }
+}
+
+/// How many numbers of an event's features the model looks at.
+pub fn feature_width(config: &LstepConfig, past: Past<'_>) -> usize {
+    if config.variant == Variant::PositionOnly { 0 } else { past.event_feature_width() }
+}
+
+impl Lstep {
+    /// The digests of all seeds, remembered or made.
+    pub(super) fn digests(&self, room: &mut Room, past: Past<'_>, state: &LstepState, wanted: &Wanted<'_>) -> Digested {
+        let made_with = (self.parameters.version(), past.log_identity());
+        let key = |(seed, recent): &(Seed, &[Meeting])| -> Key {
+            (seed.node, recent.last().map_or(NO_EVENT, |meeting| meeting.event))
+        };
+        let mut digests = state.digests.recall(made_with, wanted.iter().map(key));
+        // A node asked about at several times has one digest, unless it met somebody in between.
+        let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut unknown = Vec::new();
+        for (wanted, _) in wanted.iter().zip(&digests).filter(|(_, digest)| digest.is_none()) {
+            places.entry(key(wanted)).or_insert_with(|| {
+                unknown.push(*wanted);
+                unknown.len() - 1
+            });
+        }
+        if !unknown.is_empty() {
+            let made = self.digest(room, past, state, &unknown);
+            state.digests.keep(made_with, unknown.iter().map(key).zip(made.iter().cloned()));
+            for (digest, wanted) in digests.iter_mut().zip(wanted) {
+                digest.get_or_insert_with(|| Arc::clone(&made[places[&key(wanted)]]));
+            }
+        }
+        let of = wanted.iter().zip(digests).map(|((seed, _), digest)| (seed.time, digest.expect("remembered or made")));
+        Digested { of: of.collect() }
+    }
+
+    /// Makes digests, each of another node or of another newest event.
+    fn digest(
+        &self,
+        Room { workspace, digesting: gathered, runs, .. }: &mut Room,
+        past: Past<'_>,
+        state: &LstepState,
+        wanted: &Wanted<'_>,
+    ) -> Vec<Arc<Digest>> {
+        let newest = |recent: &[Meeting]| recent.last().map(|meeting| meeting.time);
+        gathered.clear();
+        for (seed, recent) in wanted {
+            gathered.seed(*seed);
+            let last = newest(recent).unwrap_or(seed.time);
+            gathered.meetings(recent, self.config.recent, |meeting| last.since(meeting.time));
+            gathered.neighbours(&[]);
+        }
+        let (mut tape, encoder) = (workspace.infer(&self.parameters), self.encoder());
+        let offsets = tape.indices(gathered.offsets.iter().copied());
+        let positions = (self.config.variant != Variant::NoPosition).then(|| {
+            let approximate = encoder.approximate(&mut tape, gathered, state, runs);
+            let rows = Some(tape.indices(gathered.partners.iter().copied()));
+            let own = tape.indices(gathered.own.iter().copied());
+            (tape.segment_sum(approximate, Segments { rows, offsets }, Weighting::Sum), tape.gather(approximate, own))
+        });
+        let feature_width = feature_width(&self.config, past);
+        let link_sum = tape.parameter(self.weights.link_sum);
+        let features = (feature_width > 0).then(|| {
+            let table = tape.borrow(past.event_feature_table(), feature_width);
+            let rows = Some(tape.indices(gathered.events.iter().copied()));
+            let slots = Some(tape.indices(gathered.slots.iter().copied()));
+            tape.segment_sum(table, Segments { rows, offsets }, Weighting::By { weights: link_sum, slots })
+        });
+        let layout = Layout::new(&self.config, feature_width);
+        let frequencies: Vec<f64> = self.config.frequencies().collect();
+        let link_sum = tape.value(link_sum).to_vec();
+        let weights: Vec<f32> = gathered.slots.iter().map(|&slot| link_sum[slot as usize]).collect();
+        let positions = positions.map(|(partners, own)| (tape.value(partners), tape.value(own)));
+        let features = features.map(|features| tape.value(features));
+        wanted
+            .par_iter()
+            .enumerate()
+            .with_min_len(16)
+            .map(|(number, (_, recent))| {
+                let mut numbers = vec![0.0; layout.own.end].into_boxed_slice();
+                let events = gathered.offsets[number] as usize..gathered.offsets[number + 1] as usize;
+                let (ages, weights) = (&gathered.ages[events.clone()], &weights[events]);
+                wave_sums(ages, weights, &frequencies, &mut numbers[layout.waves.clone()]);
+                if let Some((partners, own)) = positions {
+                    numbers[layout.partners.clone()].copy_from_slice(partners.row(number));
+                    numbers[layout.own.clone()].copy_from_slice(own.row(number));
+                }
+                if let Some(features) = features {
+                    numbers[layout.features.clone()].copy_from_slice(features.row(number));
+                }
+                Arc::new(Digest { newest: newest(recent), numbers })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::Encoder;
+    use super::super::gather::Gathered;
+    use super::super::pairs::Pairs;
+    use super::*;
+    use crate::event::{Event, Events, Features};
+    use crate::graph::EventLog;
+    use crate::model::{Facts, Model};
+    use crate::protocol::{Queries, Scores};
+    use crate::read::synthetic::{SyntheticConfig, generate};
+    use lstep_tensor::Workspace;
+
+    const SEEN: u32 = 300;
+
+    fn log(features: u32) -> EventLog {
+        let stream = SyntheticConfig { nodes: 40, events: 400, features, ..SyntheticConfig::default() };
+        EventLog::new(generate(&stream).expect("a stream").events)
+    }
+
+    fn model(variant: Variant) -> Lstep {
+        let mut config = LstepConfig { variant, ..LstepConfig::pair() };
+        config.pair.as_mut().expect("it sees the pair").positions = variant != Variant::NoPosition;
+        Lstep::new(config, 7).expect("settings are right")
+    }
+
+    fn observed(model: &Lstep, log: &EventLog) -> LstepState {
+        let times = log.events().times();
+        let mut state = model.begin(&Facts { nodes: 40, training: (times[0], times[SEEN as usize]) });
+        for step in log.events().iter().take(SEEN as usize).collect::<Vec<Event>>().chunks(50) {
+            model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
+        }
+        state
+    }
+
+    /// Sources of later events, each against some nodes, one of which nobody has met.
+    fn questions(log: &EventLog) -> Queries {
+        let mut ask = Queries::new();
+        for event in log.events().iter().skip(SEEN as usize) {
+            ask.push(event.source, event.time, (0..6).map(|k| NodeId((event.number * 7 + k * 11) % 41)));
+        }
+        ask
+    }
+
+    /// The same scores by going over each seed's events.
+    fn plainly(model: &Lstep, log: &EventLog, state: &LstepState, ask: &Queries) -> Vec<f64> {
+        let past = log.past(SEEN);
+        let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
+        gathered.clear();
+        for row in ask.rows() {
+            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: row.time });
+            let source = number(row.source);
+            for &candidate in row.candidates {
+                pairs.push(source, number(candidate), (row.seed(), candidate));
+            }
+        }
+        let mut workspace = Workspace::new();
+        let mut tape = workspace.infer(&model.parameters);
+        let encoder: Encoder<'_> = model.encoder();
+        let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
+        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
+        tape.value(logits).iter_rows().map(|logit| f64::from(logit[0])).collect()
+    }
+
+    fn score(model: &Lstep, log: &EventLog, state: &LstepState, ask: &Queries) -> Scores {
+        model.score(log.past(SEEN), state, ask).expect("scored")
+    }
+
+    #[test]
+    fn digests_score_as_the_events_they_stand_for() {
+        for features in [0, 3] {
+            for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
+                let (log, model) = (log(features), model(variant));
+                let state = observed(&model, &log);
+                let ask = questions(&log);
+                let (digested, plain) = (score(&model, &log, &state, &ask), plainly(&model, &log, &state, &ask));
+                let largest = plain.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
+                for (digested, plain) in digested.values().iter().zip(&plain) {
+                    assert!((digested - plain).abs() < 1e-5 * largest, "{variant:?}: {digested} and {plain}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_changes_no_bit_and_holds_for_its_log_only() {
+        let (log, model) = (log(2), model(Variant::Full));
+        let state = observed(&model, &log);
+        let ask = questions(&log);
+        let first = score(&model, &log, &state, &ask);
+        assert_eq!(score(&model, &log, &state, &ask), first, "remembered");
+        assert_eq!(score(&model, &log, &state.clone(), &ask), first, "made anew");
+        // The same events by number and time, with other features.
+        let events = log.events();
+        let other = Features::new(2, events.features().values().iter().map(|x| 1.0 - x).collect()).expect("finite");
+        let columns = (events.sources().to_vec(), events.destinations().to_vec(), events.times().to_vec());
+        let other = EventLog::new(Events::new(columns.0, columns.1, columns.2, other).expect("in order"));
+        let there = score(&model, &other, &state, &ask);
+        assert_eq!(there, score(&model, &other, &state.clone(), &ask));
+        assert_ne!(there, first, "features count");
+    }
+}
