@@ -26,7 +26,8 @@ Examples:
   lstep train events.csv --model lstep-pair --out run
   lstep train tgbl-wiki_edgelist_v2.csv --preset tgbl-wiki --out run     selects on validation MRR, as TGB does
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
-  lstep train --resume run")]
+  lstep train --resume run
+  lstep train --resume run --set train.epochs=100")]
 pub struct Train {
     /// The events, as for `lstep inspect`
     #[arg(value_name = "EVENTS", required_unless_present = "resume")]
@@ -36,8 +37,8 @@ pub struct Train {
     #[arg(long, value_name = "RUN", required_unless_present = "resume")]
     out: Option<PathBuf>,
 
-    /// Go on with the run in this folder
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config", "set"])]
+    /// Go on with the run in this folder; for longer with --set train.epochs=N or train.patience=N
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config"])]
     resume: Option<PathBuf>,
 
     /// What is trained [default: what --config says, else lstep]
@@ -73,6 +74,9 @@ impl Train {
     pub fn run(&self) -> Result<()> {
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let folder = RunFolder::new(self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?);
+        if self.resume.is_some() && !self.set.is_empty() {
+            folder.extend(&self.set)?;
+        }
         let mut fit = if self.resume.is_some() { Fit::resume(folder.clone())? } else { self.begin(&folder)? };
         let shown =
             self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();

@@ -1,4 +1,7 @@
 //! What journeys that train share: a stream and settings small enough to train in a moment.
+#![allow(dead_code, reason = "no journey uses all of it")]
+
+pub mod place;
 
 use std::process::Command;
 

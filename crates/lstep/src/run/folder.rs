@@ -13,6 +13,7 @@
 
 use super::config::RunConfig;
 use super::train::EpochReport;
+use crate::checkpoint::write_text;
 use crate::error::{Error, InputFault, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,24 @@ impl RunFolder {
             })
         };
         text.lines().enumerate().map(epoch).collect()
+    }
+
+    /// Lets training go on for longer: `train.epochs` and `train.patience` may grow, and nothing else may change. A run that is resumed then ends
+    /// as if it had been begun so.
+    pub fn extend(&self, keys: &[String]) -> Result<()> {
+        let old = self.config()?;
+        let new = old.with(None, keys)?;
+        let (epochs, patience) = (old.train.epochs, old.train.patience);
+        let mut rest = new.clone();
+        (rest.train.epochs, rest.train.patience) = (epochs, patience);
+        if rest != old || new.train.epochs < epochs || new.train.patience < patience {
+            let remedy = format!(
+                "a run that has begun can only be made longer, by train.epochs above {epochs} and train.patience above {patience}: start \
+                 anew for other settings"
+            );
+            return Err(Error::setting("set", keys.join(" "), remedy));
+        }
+        write_text(self.file("config.toml"), &new.to_toml())
     }
 
     /// The settings of the run.
