@@ -6,9 +6,9 @@
 //! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
 
 use rayon::prelude::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::matrix::MatrixMut;
@@ -20,42 +20,77 @@ const WORTH_A_THREAD: usize = 64 * 1024;
 ///
 /// A step is some eighty operations of a few dozen microseconds. A thread that falls asleep between two of them takes as long to
 /// wake as the next one lasts, and with sleeping threads two cores were hardly faster than one. Threads that find nothing to do
-/// give way to other programs after a while, but do not sleep before `work` ends, unless it needs none of them for a long time. On a thread of the pool `work` is simply
-/// called: whoever brought it there keeps the others awake.
+/// give way to other programs, and after a while do sleep; work within `work` that comes here again calls them back.
 pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if rayon::current_thread_index().is_some() {
-        return work();
+    if rayon::current_thread_index().is_none() {
+        return rayon::scope(|_| keep_awake(work));
     }
-    rayon::scope(|scope| keep_awake(scope, work))
+    let _engaged = Engaged::new();
+    HELP.with_borrow(|help| help.as_ref().map(Help::call));
+    work()
 }
 
 /// Runs `work` in a pool of its own as [`awake`] does in the common one.
 pub fn awake_in<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
-    pool.scope(|scope| keep_awake(scope, work))
+    pool.install(|| keep_awake(work))
 }
 
-fn keep_awake<'scope, T>(scope: &rayon::Scope<'scope>, work: impl FnOnce() -> T) -> T {
-    let done = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&done);
+fn keep_awake<T>(work: impl FnOnce() -> T) -> T {
     let _engaged = Engaged::new();
-    scope.spawn_broadcast(move |_, _| help_until(&told));
-    // Also when `work` panics: the others would wait for ever.
-    let _ending = Ending(&done);
+    let help = Help { home: rayon::current_thread_index(), ..Help::default() };
+    help.call();
+    let before = HELP.replace(Some(help.clone()));
+    // Also when `work` panics: the others would wait for it.
+    let _ending = Ending { help, before };
     work()
 }
 
-/// Says that it is done when it goes.
-struct Ending<'a>(&'a AtomicBool);
+/// The threads that are asked to stay awake for somebody's work.
+#[derive(Clone, Default)]
+struct Help {
+    /// The thread that does the work.
+    home: Option<usize>,
+    done: Arc<AtomicBool>,
+    /// How many have been called and not left.
+    helpers: Arc<AtomicUsize>,
+}
 
-impl Drop for Ending<'_> {
+impl Help {
+    /// Calls all threads, unless some are there.
+    fn call(&self) {
+        let others = rayon::current_num_threads() - 1;
+        if others == 0 || self.helpers.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        self.helpers.store(others, Ordering::Release);
+        let help = self.clone();
+        rayon::spawn_broadcast(move |place| {
+            if help.home != Some(place.index()) {
+                help_until(&help.done);
+                help.helpers.fetch_sub(1, Ordering::AcqRel);
+            }
+        });
+    }
+}
+
+/// Says that it is done when it goes.
+struct Ending {
+    help: Help,
+    before: Option<Help>,
+}
+
+impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.help.done.store(true, Ordering::Release);
+        HELP.set(self.before.take());
     }
 }
 
 thread_local! {
     /// How often this thread is at work for somebody who keeps threads awake.
     static ENGAGED: Cell<u32> = const { Cell::new(0) };
+    /// Who helps this thread with its work.
+    static HELP: RefCell<Option<Help>> = const { RefCell::new(None) };
 }
 
 /// The thread is at work as long as this lives.
@@ -77,7 +112,7 @@ impl Drop for Engaged {
 /// Does what there is to do until the end, or until there has been nothing for a while.
 ///
 /// A thread may come here while it waits for a part of its own work, which cannot end before it is back: one that is at work already
-/// does not stay, and no thread stays for ever. Threads that waited for one another's end would wait for ever.
+/// does not stay, and none stays where nothing is left to do. Threads that waited for one another's end would wait for ever.
 fn help_until(done: &AtomicBool) {
     if ENGAGED.get() > 0 {
         return;

@@ -72,8 +72,8 @@ fn a_run_has_room_for_features_wider_than_its_settings() {
     let settings = SyntheticConfig { nodes: 60, events: 600, features: 180, ..SyntheticConfig::default() };
     for model in ModelConfig::LEARNED {
         let mut stream = Stream::new("wide", generate(&settings).expect("a stream").events).expect("named");
-        let numbers = (0..60 * 176).map(|number| (number as f32).sin()).collect();
-        stream.log = stream.log.with_node_features(Features::new(176, numbers).expect("60 rows"));
+        let numbers = (0..60 * 177).map(|number| (number as f32).sin()).collect();
+        stream.log = stream.log.with_node_features(Features::new(177, numbers).expect("60 rows"));
         let model = ModelConfig::learned(model).expect("known");
         let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
         let folder = tempfile::tempdir().expect("a folder");

@@ -44,7 +44,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// x becomes sign(x) ln(1 + |x|), for all finite x.
+    /// x becomes sign(x) ln(1 + |x|).
     pub fn signed_logs(values: &mut [f32]) {
         for x in values {
             *x = math::logarithm(x.abs() + 1.0).copysign(*x);

@@ -37,8 +37,7 @@ multiversion! {
         let (sines, rest) = rest.split_at(width);
         let (weighted_cosines, weighted_sines) = rest.split_at(width);
         for i in 0..width {
-            let cosine = math::cosine(later * frequencies[i]);
-            let sine = math::sine(later * frequencies[i]);
+            let (cosine, sine) = math::cosine_and_sine(later * frequencies[i]);
             plain[i] = cosine.mul_add(cosines[i], -(sine * sines[i]));
             weighted[i] = cosine.mul_add(weighted_cosines[i], -(sine * weighted_sines[i]));
         }
@@ -57,12 +56,9 @@ multiversion! {
         let [cosines, sines, weighted_cosines, weighted_sines] = sums;
         for (&age, &weight) in ages.iter().zip(weights) {
             for i in 0..BLOCK {
-                let cosine = math::cosine(age * frequencies[i]);
+                let (cosine, sine) = math::cosine_and_sine(age * frequencies[i]);
                 cosines[i] += cosine;
                 weighted_cosines[i] = cosine.mul_add(weight, weighted_cosines[i]);
-            }
-            for i in 0..BLOCK {
-                let sine = math::sine(age * frequencies[i]);
                 sines[i] += sine;
                 weighted_sines[i] = sine.mul_add(weight, weighted_sines[i]);
             }

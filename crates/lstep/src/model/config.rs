@@ -105,7 +105,14 @@ impl ModelConfig {
         let widths = match &mut model {
             ModelConfig::Lstep(config) => Some((&mut config.node_width, &mut config.edge_width)),
             ModelConfig::GraphMixer(config) => Some((&mut config.node_width, &mut config.edge_width)),
-            ModelConfig::Tgn(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::Tgn(config) => {
+                // Heads have to divide what they attend with.
+                let heads = config.heads.max(1);
+                let widened = (config.node_width < features.node)
+                    .then(|| (features.node + config.time_width).next_multiple_of(heads) - config.time_width);
+                config.node_width = widened.unwrap_or(config.node_width);
+                Some((&mut config.node_width, &mut config.edge_width))
+            }
             ModelConfig::DyGFormer(config) => Some((&mut config.node_width, &mut config.edge_width)),
             ModelConfig::EdgeBank { .. } | ModelConfig::PopTrack { .. } | ModelConfig::Heuristic { .. } => None,
         };

@@ -19,7 +19,12 @@ impl<R: Default + Send> Rooms<R> {
         let lock = || self.0.lock().expect("no call panics while it holds the list");
         let mut room = lock().pop().unwrap_or_default();
         let result = lstep_tensor::awake(|| work(&mut room));
-        lock().push(room);
+        let mut rooms = lock();
+        // No more than can be at work at once: a call that waits may have begun another one on the same thread.
+        if rooms.len() < rayon::current_num_threads() {
+            rooms.push(room);
+        }
+        drop(rooms);
         result
     }
 }

@@ -100,12 +100,12 @@ pub fn bound(folder: &RunFolder, most: usize, watch: &dyn Fn(u64, u64)) -> Resul
 
 /// The model itself, not as any model: the theorem speaks of its weights.
 fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
-    let config = match &trained.config().model {
-        ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config.clone(),
+    let config = match trained.ground.model() {
+        ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config,
         other => {
             return Err(Error::setting(
                 "model",
-                other,
+                &other,
                 "the theorem is about L-STEP's positions: name a run that has them",
             ));
         }

@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Numbers kept at most: 64 MB. What has no room is computed again when it is asked again.
+/// Numbers kept at most: 64 MB. When there is no room for more, all are forgotten, those of events long past among them.
 const MOST: usize = 16 << 20;
 
-/// A node with its K newest events, as of some time after them.
+/// A node with its K newest events, as of the newest.
 #[derive(Debug)]
 pub struct Digest {
     /// When the newest event was, if there is one.
@@ -108,7 +108,7 @@ impl Clone for Digests {
 }
 
 impl Digests {
-    /// To be called when positions change.
+    /// To be called when positions change or nodes have met.
     pub fn forget(&mut self) {
         self.kept.get_mut().expect("nothing panics while it holds the memory").clear();
     }
@@ -126,11 +126,17 @@ impl Digests {
     fn keep(&self, made_with: (u64, u64), made: impl Iterator<Item = (Key, Arc<Digest>)>) {
         let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
         for (key, digest) in made {
-            if kept.made_with != made_with || kept.numbers + digest.numbers.len() > MOST {
+            if kept.made_with != made_with {
                 return;
             }
-            kept.numbers += digest.numbers.len();
-            kept.of.insert(key, digest);
+            let numbers = digest.numbers.len();
+            if kept.numbers + numbers > MOST {
+                kept.clear();
+            }
+            // Two calls at once may both have made it.
+            if kept.of.insert(key, digest).is_none() {
+                kept.numbers += numbers;
+            }
         }
     }
 }
@@ -345,6 +351,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_step_that_comes_between_changes_what_is_remembered() {
+        for variant in [Variant::Full, Variant::NoPosition] {
+            let (log, model) = (log(2), model(variant));
+            let mut state = observed(&model, &log);
+            let before = score(&model, &log, &state, &questions(&log));
+            let step: Vec<Event> = log.events().iter().skip(SEEN as usize).take(50).collect();
+            model.observe(log.revealed(SEEN + 50), &mut state, &step).expect("observed");
+            let ask = questions(&log);
+            let now = |state: &LstepState| model.score(log.past(SEEN + 50), state, &ask).expect("scored");
+            let after = now(&state);
+            assert_eq!(after, now(&state.clone()), "{variant:?}");
+            assert_ne!(after, before, "{variant:?}: the step counts");
+        }
+    }
+
+    #[test]
+    fn a_node_asked_before_and_after_a_meeting_has_a_digest_for_each() {
+        let (log, model) = (log(2), model(Variant::Full));
+        let state = observed(&model, &log);
+        let event = log.events().at(SEEN as usize - 1);
+        let after = Time::new(event.time.value() + 1.0).expect("finite");
+        let ask = |times: &[Time]| {
+            let mut ask = Queries::new();
+            times.iter().for_each(|&time| ask.push(event.source, time, [event.destination]));
+            score(&model, &log, &state.clone(), &ask).values().to_vec()
+        };
+        let together = ask(&[event.time, after]);
+        assert_eq!(together, [ask(&[event.time]), ask(&[after])].concat());
+        assert_ne!(together[0], together[1], "the meeting counts");
     }
 
     #[test]

@@ -92,6 +92,8 @@ impl LstepState {
         if let Some(Snapshot { nodes, vectors }) = snapshot {
             self.positions.push_snapshot(&nodes, &vectors);
             self.approximations.forget();
+        }
+        if !step.is_empty() {
             self.digests.forget();
         }
         if let Some(pairs) = &mut self.pairs {
@@ -124,8 +126,8 @@ struct Room {
 /// Nodes updated at once: enough to fill the cores, few enough to stay in cache.
 const AT_ONCE: usize = 2_048;
 
-/// Pairs scored at once, on one thread if there are more: few enough to stay in cache. Questions with few candidates each share nodes
-/// and what has to be computed for them, so more of them are taken together.
+/// Pairs scored at once: few enough to stay in cache. Where there are more, threads share the pieces. Questions with few candidates each
+/// have nodes in common and what has to be computed for them, so more of them are taken together.
 const PAIRS_AT_ONCE: usize = 512;
 const CANDIDATES_AT_ONCE: usize = 256;
 

@@ -147,7 +147,7 @@ impl PairMemory {
             for (place, (row, &(source, candidate))) in rows.chunks_mut(width).zip(pairs).enumerate() {
                 let mut row = Numbers { row };
                 if let Some(&(_, next)) = pairs.get(place + 1).filter(|_| self.config.walks > 0) {
-                    self.walks.expect(next);
+                    self.walks.bring_near(next);
                 }
                 if side.as_ref().is_none_or(|side| side.seed != source) {
                     side = Some(self.side(past, source));

@@ -96,7 +96,7 @@ impl Walks {
     }
 
     /// Says that a node's sums will be asked for soon.
-    pub fn expect(&self, node: NodeId) {
+    pub fn bring_near(&self, node: NodeId) {
         if node.index() < self.changed.len() {
             prefetch(self.of(node));
         }
