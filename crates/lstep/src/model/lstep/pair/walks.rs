@@ -205,6 +205,7 @@ impl Walks {
 }
 
 /// A node's signs, the same whenever they are asked for. Those of the usual width need no memory of their own.
+#[expect(clippy::large_enum_variant, reason = "made for every pair, so that a box would cost more than the room")]
 enum Code {
     Short([f32; 64]),
     Long(Vec<f32>),
