@@ -52,25 +52,27 @@ pub(crate) fn cosine(x: f64) -> f32 {
     sine_of_reduced(f64::from_bits(r.to_bits() ^ sign) as f32)
 }
 
-/// sin(x), absolute error below 2e-7 for |x| up to 1e14; beyond 1e15, some number between -1 and 1.
+/// `x = n pi + r` with r near zero: r, and a sign bit that is set where n is odd, so that sin x is -sin r and cos x is -cos r.
 #[inline(always)]
-pub(crate) fn sine(x: f64) -> f32 {
+fn past_half_turns(x: f64) -> (f32, u32) {
     let rounded = x.mul_add(FRAC_1_PI, ROUND_F64);
     let half_turns = rounded - ROUND_F64;
     let r = (-half_turns).mul_add(PI_HIGH, x);
     let r = near_a_quarter_turn((-half_turns).mul_add(PI_LOW, r));
-    let sign = (rounded.to_bits() & 1) << 63;
-    sine_of_reduced(f64::from_bits(r.to_bits() ^ sign) as f32)
+    (r as f32, ((rounded.to_bits() & 1) as u32) << 31)
+}
+
+/// sin(x), absolute error below 2e-7 for |x| up to 1e14; beyond 1e15, some number between -1 and 1.
+#[inline(always)]
+pub(crate) fn sine(x: f64) -> f32 {
+    let (r, sign) = past_half_turns(x);
+    sine_of_reduced(f32::from_bits(r.to_bits() ^ sign))
 }
 
 /// cos(x) and sin(x) with one reduction between them, each with an absolute error below 2e-7 for |x| up to 1e14.
 #[inline(always)]
 pub(crate) fn cosine_and_sine(x: f64) -> (f32, f32) {
-    let rounded = x.mul_add(FRAC_1_PI, ROUND_F64);
-    let half_turns = rounded - ROUND_F64;
-    let r = (-half_turns).mul_add(PI_HIGH, x);
-    let r = near_a_quarter_turn((-half_turns).mul_add(PI_LOW, r)) as f32;
-    let sign = ((rounded.to_bits() & 1) as u32) << 31;
+    let (r, sign) = past_half_turns(x);
     let square = r * r;
     let p = (-2.619_368e-7_f32)
         .mul_add(square, 2.476_929_8e-5)

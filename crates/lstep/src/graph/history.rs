@@ -17,6 +17,12 @@ pub struct Meeting {
     pub neighbour: NodeId,
 }
 
+/// The last `most` of some meetings, or all of them if there are fewer.
+#[inline]
+pub(crate) fn newest(meetings: &[Meeting], most: usize) -> &[Meeting] {
+    &meetings[meetings.len().saturating_sub(most)..]
+}
+
 /// Where a node's meetings are in the block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {

@@ -10,6 +10,7 @@ mod neighbour;
 mod past;
 
 pub use history::Meeting;
+pub(crate) use history::newest;
 pub use log::EventLog;
 pub use neighbour::{sample_by_recency, sample_uniformly};
 pub use past::{Past, Revealed, Seed};

@@ -6,7 +6,7 @@
 //! makes up a seed's time or an event's number would see its own step. No type forbids that; the laws find it out. [`Revealed`] is what a model gets
 //! after a step's events have become known; it shows everything before its horizon, the newest event included.
 
-use super::history::Meeting;
+use super::history::{Meeting, newest};
 use super::log::EventLog;
 use crate::event::{Event, NodeId, Time};
 
@@ -53,8 +53,7 @@ impl<'log> Past<'log> {
     /// The `most` newest meetings strictly before the seed's time, oldest first. O(log history).
     #[inline]
     pub fn recent(&self, seed: Seed, most: usize) -> &'log [Meeting] {
-        let history = self.history(seed);
-        &history[history.len().saturating_sub(most)..]
+        newest(self.history(seed), most)
     }
 
     /// All meetings in the half-open interval [time - gap, time). O(log history).
@@ -130,7 +129,7 @@ impl<'log> Revealed<'log> {
     pub fn latest(&self, node: NodeId, most: usize) -> &'log [Meeting] {
         let meetings = self.past.log.histories().of(node);
         let known = meetings.partition_point(|meeting| meeting.event < self.past.horizon);
-        &meetings[known.saturating_sub(most)..known]
+        newest(&meetings[..known], most)
     }
 }
 

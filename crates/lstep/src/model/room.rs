@@ -24,7 +24,6 @@ impl<R: Default + Send> Rooms<R> {
         if rooms.len() < rayon::current_num_threads() {
             rooms.push(room);
         }
-        drop(rooms);
         result
     }
 }

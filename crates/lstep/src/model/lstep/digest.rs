@@ -3,7 +3,7 @@
 //! Only ages depend on the time asked, and all of a node's ages grow alike: sums of cosines and sines of the ages at its newest event
 //! give the time encodings at any later time (`lstep_tensor::wave_sums`). With the sums of its partners' approximate positions and of
 //! its events' features they are all that scoring needs of the K events, so a node that is asked about again and again between two
-//! snapshots is gone through once. Scoring always takes this way, remembered or not: results are the same bits without the memory.
+//! steps is gone through once. Scoring always takes this way, remembered or not: results are the same bits without the memory.
 //! Attention has a weight for each event, which no sum replaces; it goes over the events.
 
 use super::config::{LstepConfig, Variant};
@@ -79,7 +79,7 @@ type Key = (NodeId, u32);
 /// In place of a number, where there is no event yet.
 const NO_EVENT: u32 = u32::MAX;
 
-/// Digests made since the last snapshot.
+/// Digests made since the last step that was observed.
 #[derive(Debug, Default)]
 pub struct Digests {
     kept: Mutex<Kept>,
@@ -271,16 +271,13 @@ impl Lstep {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::Encoder;
-    use super::super::gather::Gathered;
-    use super::super::pairs::Pairs;
+    use super::super::tests::over_events;
     use super::*;
     use crate::event::{Event, Events, Features};
     use crate::graph::EventLog;
     use crate::model::{Facts, Model};
     use crate::protocol::{Queries, Scores};
     use crate::read::synthetic::{SyntheticConfig, generate};
-    use lstep_tensor::Workspace;
 
     const SEEN: u32 = 300;
 
@@ -313,26 +310,6 @@ mod tests {
         ask
     }
 
-    /// The same scores by going over each seed's events.
-    fn plainly(model: &Lstep, log: &EventLog, state: &LstepState, ask: &Queries) -> Vec<f64> {
-        let past = log.past(SEEN);
-        let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
-        gathered.clear();
-        for row in ask.rows() {
-            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: row.time });
-            let source = number(row.source);
-            for &candidate in row.candidates {
-                pairs.push(source, number(candidate), (row.seed(), candidate));
-            }
-        }
-        let mut workspace = Workspace::new();
-        let mut tape = workspace.infer(&model.parameters);
-        let encoder: Encoder<'_> = model.encoder();
-        let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
-        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
-        tape.value(logits).iter_rows().map(|logit| f64::from(logit[0])).collect()
-    }
-
     fn score(model: &Lstep, log: &EventLog, state: &LstepState, ask: &Queries) -> Scores {
         model.score(log.past(SEEN), state, ask).expect("scored")
     }
@@ -344,7 +321,8 @@ mod tests {
                 let (log, model) = (log(features), model(variant));
                 let state = observed(&model, &log);
                 let ask = questions(&log);
-                let (digested, plain) = (score(&model, &log, &state, &ask), plainly(&model, &log, &state, &ask));
+                let (digested, plain) =
+                    (score(&model, &log, &state, &ask), over_events(&model, log.past(SEEN), &state, &ask, None));
                 let largest = plain.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (digested, plain) in digested.values().iter().zip(&plain) {
                     assert!((digested - plain).abs() < 1e-5 * largest, "{variant:?}: {digested} and {plain}");

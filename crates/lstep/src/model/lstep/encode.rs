@@ -146,7 +146,7 @@ impl<'a> Encoder<'a> {
         let seeds = gathered.seeds();
         let lists = self.lists(tape, gathered);
         let edge_table = past.event_feature_table();
-        let edge_width = past.event_feature_width();
+        let edge_width = feature_width(self.config, past);
         let q = tape.zeros(seeds, d_t + d_p);
         let s = tape.zeros(seeds, d_t + edge_width);
         let (q_times, s_times) = (tape.columns(q, 0..d_t), tape.columns(s, 0..d_t));
@@ -161,7 +161,7 @@ impl<'a> Encoder<'a> {
             Some(lists.slots),
         );
 
-        if edge_width > 0 && self.config.variant != Variant::PositionOnly {
+        if edge_width > 0 {
             let table = tape.borrow(edge_table, edge_width);
             let features = tape.columns(s, d_t..d_t + edge_width);
             let rows = tape.indices(gathered.events.iter().copied());

@@ -132,32 +132,22 @@ impl LastFolded {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::Encoder;
-    use super::super::gather::Gathered;
-    use super::super::pairs::Pairs;
+    use super::super::tests::over_events;
     use super::super::{Lstep, LstepState};
     use super::*;
     use crate::event::{Event, Features};
-    use crate::graph::{EventLog, Seed};
+    use crate::graph::EventLog;
     use crate::model::{Facts, Model};
+    use crate::protocol::Queries;
     use crate::read::synthetic::{SyntheticConfig, generate};
 
     /// Logits of the last 40 events, with the layers apart or multiplied together.
-    fn logits(model: &Lstep, log: &EventLog, state: &LstepState, folded: Option<&Folded>) -> Vec<f32> {
-        let encoder = Encoder { folded, ..model.encoder() };
-        let past = log.past(log.len() as u32);
-        let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
-        gathered.clear();
+    fn logits(model: &Lstep, log: &EventLog, state: &LstepState, folded: Option<&Folded>) -> Vec<f64> {
+        let mut ask = Queries::new();
         for event in log.events().iter().skip(log.len() - 40) {
-            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: event.time });
-            let (source, candidate) = (number(event.source), number(event.destination));
-            pairs.push(source, candidate, (Seed { node: event.source, time: event.time }, event.destination));
+            ask.push(event.source, event.time, [event.destination]);
         }
-        let mut workspace = Workspace::new();
-        let mut tape = workspace.infer(&model.parameters);
-        let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
-        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
-        tape.value(logits).to_vec()
+        over_events(model, log.past(log.len() as u32), state, &ask, folded)
     }
 
     #[test]
@@ -178,7 +168,7 @@ mod tests {
                 let folded = model.folded(log.past(300));
                 let (together, apart) =
                     (logits(&model, &log, &state, Some(&folded)), logits(&model, &log, &state, None));
-                let largest = apart.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
+                let largest = apart.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (together, apart) in together.iter().zip(&apart) {
                     assert!((together - apart).abs() < 1e-5 * largest, "{variant:?}: {together} and {apart}");
                 }

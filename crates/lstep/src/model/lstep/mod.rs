@@ -432,6 +432,31 @@ mod tests {
     use super::*;
     use crate::event::Time;
 
+    /// Scores by going over each seed's events, with the layers apart or multiplied together.
+    pub fn over_events(
+        model: &Lstep,
+        past: Past<'_>,
+        state: &LstepState,
+        ask: &Queries,
+        folded: Option<&Folded>,
+    ) -> Vec<f64> {
+        let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
+        gathered.clear();
+        for row in ask.rows() {
+            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: row.time });
+            let source = number(row.source);
+            for &candidate in row.candidates {
+                pairs.push(source, number(candidate), (row.seed(), candidate));
+            }
+        }
+        let encoder = Encoder { folded, ..model.encoder() };
+        let mut workspace = Workspace::new();
+        let mut tape = workspace.infer(&model.parameters);
+        let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
+        let logits = encoder.predict(&mut tape, (past, &gathered, state), &encoded, &pairs);
+        tape.value(logits).iter_rows().map(|logit| f64::from(logit[0])).collect()
+    }
+
     #[test]
     fn pieces_are_all_pairs_in_order_and_long_questions_are_cut_evenly() {
         let counts = [1, 0, 600, 2, 256, 257, 3, 255, 250, 300];

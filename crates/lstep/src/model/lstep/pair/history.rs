@@ -4,7 +4,7 @@
 
 use super::{Numbers, log_count, recency};
 use crate::event::{NodeId, Time};
-use crate::graph::{Meeting, Past, Seed};
+use crate::graph::{Meeting, Past, Seed, newest};
 
 /// How many numbers a pair has.
 pub const WIDTH: usize = 13 + 2 * OWN;
@@ -125,10 +125,6 @@ fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
         *number = log_count(count_since(history, now.value() - share * span) as u32);
     }
     numbers
-}
-
-fn newest(history: &[Meeting], most: usize) -> &[Meeting] {
-    &history[history.len().saturating_sub(most)..]
 }
 
 /// How many meetings are not before a time. Looked for from the end in steps that double, since mostly there are few. O(log result).
