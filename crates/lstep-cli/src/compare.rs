@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks and average ranks.
 ///
-/// Every cell (a dataset, a model, a seed) is an ordinary run below OUT/runs, which `lstep evaluate`, `score` and `audit` open.
+/// Every cell of a learned model (a dataset, a model, a seed) is an ordinary run below OUT/runs, which `lstep evaluate`, `score` and
+/// `audit` open; a counting model's is a report.
 /// Finished cells are not done again and unfinished ones go on exactly; a cell with other settings is refused. The same command
 /// again, or --resume OUT, goes on; more models, seeds or datasets may be added.
 #[derive(Args)]

@@ -84,6 +84,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "N", help_heading = "Stream and tgb")]
     per_event: Option<usize>,
 
+    /// Ask at most this many events of a part, spread evenly over it [default: all]
+    #[arg(long, value_name = "N", help_heading = "Stream only")]
+    questions: Option<usize>,
+
     /// Time quantiles at which validation and test begin
     #[arg(long, value_name = "A,B", value_parser = quantiles, help_heading = "Stream only")]
     split: Option<(f64, f64)>,
@@ -188,7 +192,10 @@ impl Evaluate {
     fn evaluate_run(&self) -> Result<EvaluationReport> {
         let folder = RunFolder::new(&self.file.events);
         self.refuse_what_a_run_settles()?;
-        let trained = Trained::open(&folder)?;
+        let mut trained = Trained::open(&folder)?;
+        if self.per_event.is_some() || self.questions.is_some() {
+            trained.ask_otherwise(self.per_event, self.questions)?;
+        }
         let asked = self.asked(trained.config().protocol.name() == "tgb")?;
         let bar = progress::candidates(&trained.config().model.to_string());
         let report = trained.evaluate(&asked, &|done, of| {
@@ -209,7 +216,6 @@ impl Evaluate {
             ("--protocol", self.protocol.is_some()),
             ("--step", self.step.is_some()),
             ("--visibility", self.visibility.is_some()),
-            ("--per-event", self.per_event.is_some()),
             ("--split", self.split.is_some()),
             ("--held-out", self.held_out.is_some()),
             ("--seed", self.seed.is_some()),
@@ -290,6 +296,7 @@ impl Evaluate {
         use ProtocolName::{Stream, Tgb};
         only("--visibility", self.visibility.is_some(), &[Stream, Tgb], "stream or tgb")?;
         only("--per-event", self.per_event.is_some(), &[Stream, Tgb], "stream or tgb")?;
+        only("--questions", self.questions.is_some(), &[Stream], "stream")?;
         only("--split", self.split.is_some(), &[Stream], "stream")?;
         only("--held-out", self.held_out.is_some(), &[Stream], "stream")?;
         only("--seed", self.seed.is_some(), &[Stream], "stream")?;
@@ -308,6 +315,7 @@ impl Evaluate {
                     visibility: visibility.unwrap_or(default.visibility),
                     held_out: self.held_out.unwrap_or(default.held_out),
                     per_event: self.per_event.unwrap_or(default.per_event),
+                    questions: self.questions,
                     seed: self.seed.unwrap_or(default.seed),
                 })
             }

@@ -165,4 +165,27 @@ fn pairs_are_read_with_the_columns_of_the_run() {
     fs::write(place.at("pairs.csv"), format!("who,whom,at\n{},{},9999999999\n", last[0], last[1])).expect("written");
     let scored = json(&["score", &run, "--pairs", &place.at("pairs.csv"), "--json"]);
     assert_eq!(scored.as_array().map(Vec::len), Some(1), "{scored}");
+    fs::write(place.at("pairs.csv"), format!("who,whom\n{},{}\n", last[0], last[1])).expect("written");
+    refused(&["score", &run, "--pairs", &place.at("pairs.csv")], &["no column \"at\"", "call them who, whom and at"]);
+}
+
+#[test]
+fn a_run_can_be_asked_fewer_questions_against_more_candidates() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let run = place.at("run");
+    let ask = |more: &[&str]| {
+        let report = json(&[&["evaluate", &run, "--negatives", "random", "--json"], more].concat());
+        report["results"][0].clone()
+    };
+    let (all, some) = (ask(&[]), ask(&["--questions", "10", "--per-event", "5"]));
+    assert!(all["events"].as_u64() > Some(10) && all["mrr"].is_null(), "{all}");
+    assert_eq!((some["events"].as_u64(), some["pairs"].as_u64()), (Some(10), Some(60)), "{some}");
+    assert!(some["mrr"].as_f64() > Some(0.0), "{some}");
+    refused(&["evaluate", &run, "--questions", "0"], &["questions is 0"]);
+    let (events, other) = (place.at("events.csv"), place.at("other"));
+    let mut arguments = vec!["train", &events, "--out", &other, "--protocol", "dyglib", "--set", "train.epochs=1"];
+    SMALL.iter().filter(|setting| setting.starts_with("model")).for_each(|key| arguments.extend(["--set", key]));
+    done(&arguments);
+    refused(&["evaluate", &other, "--questions", "10"], &["protocol is dyglib", "--questions"]);
 }

@@ -329,7 +329,6 @@ fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
         ["--protocol", "stream"],
         ["--step", "200"],
         ["--visibility", "strict"],
-        ["--per-event", "5"],
         ["--held-out", "0.1"],
         ["--seed", "3"],
         ["--tgb-negatives", "folder"],

@@ -4,7 +4,7 @@
 use lstep::checkpoint::Checkpoint;
 use lstep::event::{Event, Events, Features, NodeId};
 use lstep::graph::EventLog;
-use lstep::model::{ModelConfig, Optimiser, Pupil, Session};
+use lstep::model::{FeatureWidths, ModelConfig, Optimiser, Pupil, Session};
 use lstep::protocol::{Queries, Split, StepRule, Visibility};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::run::{Course, DataConfig, Fit, Progress, RunConfig, RunFolder, Stream, TrainConfig, facts};
@@ -77,7 +77,10 @@ fn a_run_has_room_for_features_wider_than_its_settings() {
         let model = ModelConfig::learned(model).expect("known");
         let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
         let folder = tempfile::tempdir().expect("a folder");
-        let mut fit = Fit::begin(config, stream, RunFolder::new(folder.path().join("run"))).expect("begun");
+        let folder = RunFolder::new(folder.path().join("run"));
+        let mut fit = Fit::begin(config, stream, folder.clone()).expect("begun");
+        let written = folder.config().expect("its settings").model;
+        assert_eq!(written, written.with_room(FeatureWidths { node: 177, edge: 180 }), "the widths it has");
         // The first step has nothing to learn from; the third has.
         let mut steps = 0;
         let mut watch = |_: lstep::run::Moment<'_>| {

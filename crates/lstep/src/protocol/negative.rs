@@ -133,6 +133,8 @@ pub struct StreamSampler<'a> {
     pub seed: u64,
     /// Negatives for each event; more than there are destinations means all of them.
     pub per_event: usize,
+    /// At most how many events are asked, spread evenly over the part.
+    pub questions: Option<usize>,
 }
 
 impl StreamSampler<'_> {
@@ -156,9 +158,13 @@ impl StreamSampler<'_> {
         let per_event = self.per_event.min(destinations.len());
         let mut meetings = PairMeetings::default();
         let mut asked = Vec::with_capacity(steps.len());
+        let events_of = |step: &Range<u32>| step.clone().map(|n| self.events.at(n as usize));
+        let mut chosen = {
+            let eligible = steps.iter().flat_map(events_of).filter(|event| self.asks(*event)).count();
+            evenly(self.questions.unwrap_or(eligible), eligible)
+        };
         for step in steps {
-            let rows: Vec<Event> =
-                step.clone().map(|n| self.events.at(n as usize)).filter(|event| self.asks(*event)).collect();
+            let rows: Vec<Event> = events_of(step).filter(|event| self.asks(*event) && chosen()).collect();
             asked.push(rows.iter().map(|event| event.number).collect());
             if rows.is_empty() {
                 continue;
@@ -228,6 +234,20 @@ impl StreamSampler<'_> {
         shuffle_front(&mut all, count, &mut draw);
         all.truncate(count);
         all
+    }
+}
+
+/// Says of each of `all` in turn whether it is one of `some` that are spread evenly over them.
+fn evenly(some: usize, all: usize) -> impl FnMut() -> bool {
+    let some = some.min(all);
+    let mut taken = 0;
+    move || {
+        taken += some;
+        let take = taken >= all;
+        if take {
+            taken -= all;
+        }
+        take
     }
 }
 
@@ -352,7 +372,7 @@ mod tests {
             };
             let setting = if inductive { Setting::Inductive } else { Setting::Transductive };
             let steps = cut(&events, range.clone(), StepRule::Events(11), Visibility::Event);
-            let sampler = StreamSampler { events: &events, split: &split, part, setting, seed, per_event };
+            let sampler = StreamSampler { events: &events, split: &split, part, setting, seed, per_event, questions: None };
             let strategies = [Strategy::Random, Strategy::Historical, Strategy::Inductive];
             let (asked, drawn) = sampler.sample(&strategies, &steps).expect("enough destinations");
             for (strategy, negatives) in strategies.into_iter().zip(drawn) {
@@ -414,6 +434,7 @@ mod tests {
             setting: Setting::Transductive,
             seed: 0,
             per_event: usize::MAX,
+            questions: None,
         };
         let steps = cut(&events, split.test.clone(), StepRule::Events(1), Visibility::Event);
         let (_, negatives) = sampler.sample(&[Strategy::Random], &steps).expect("eight destinations");
@@ -433,6 +454,7 @@ mod tests {
                 setting: Setting::Transductive,
                 seed: 5,
                 per_event: 1,
+                questions: None,
             };
             let steps = cut(&events, split.test.clone(), StepRule::Events(size), Visibility::Event);
             sampler.sample(&[Strategy::Random], &steps).expect("destinations").1.remove(0)
@@ -440,5 +462,34 @@ mod tests {
         let (one, five) = (sample(1), sample(5));
         let same = (0..one.len()).filter(|&row| one.row(row) == five.row(row)).count();
         assert!(same * 10 > one.len() * 7, "{same} of {}: only what meets in the interval may differ", one.len());
+    }
+
+    #[test]
+    fn some_questions_are_spread_evenly_and_are_those_of_the_whole() {
+        let rows: Vec<(u32, u32, u32)> = (0..400).map(|n| (n % 7, n % 50, n)).collect();
+        let events = stream(&rows);
+        let split = Split::chronological(&events, 0.5, 0.75).expect("parts");
+        let steps = cut(&events, split.test.clone(), StepRule::Events(20), Visibility::Event);
+        let sample = |questions| {
+            let sampler = StreamSampler {
+                events: &events,
+                split: &split,
+                part: Part::Test,
+                setting: Setting::Transductive,
+                seed: 5,
+                per_event: 3,
+                questions,
+            };
+            let (asked, mut drawn) = sampler.sample(&[Strategy::Random], &steps).expect("destinations");
+            (asked.concat(), drawn.remove(0))
+        };
+        let ((all, of_all), (some, of_some)) = (sample(None), sample(Some(10)));
+        assert_eq!((all.len(), some.len()), (100, 10));
+        assert!(some.windows(2).all(|pair| pair[1] - pair[0] == 10), "{some:?}");
+        for (row, number) in some.iter().enumerate() {
+            let place = all.iter().position(|other| other == number).expect("one of all");
+            assert_eq!(of_some.row(row), of_all.row(place));
+        }
+        assert_eq!(sample(Some(1_000)).0, all, "no more than there are");
     }
 }

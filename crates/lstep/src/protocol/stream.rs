@@ -26,6 +26,10 @@ pub struct StreamProtocol {
     pub held_out: f64,
     /// Negatives for each event, at least 1; more than there are destinations means all of them.
     pub per_event: usize,
+    /// At most this many events of a part are asked, spread evenly over it; all of them if nothing is said. Against every destination
+    /// of a large stream a few thousand already tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<usize>,
     /// Seed of held-out nodes and negatives.
     pub seed: u64,
 }
@@ -38,6 +42,7 @@ impl Default for StreamProtocol {
             visibility: Visibility::Event,
             held_out: 0.0,
             per_event: 1,
+            questions: None,
             seed: 0,
         }
     }
@@ -58,6 +63,9 @@ impl StreamProtocol {
         if self.per_event == 0 {
             return Err(Error::setting("per-event", 0, "an event needs at least one negative"));
         }
+        if self.questions == Some(0) {
+            return Err(Error::setting("questions", 0, "ask about at least one event"));
+        }
         let steps_of = |part| cut(events, split.range(part), self.step, self.visibility);
         let validation = steps_of(Part::Validation);
         let test = if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
@@ -68,8 +76,8 @@ impl StreamProtocol {
                 Part::Test => (&test, validation.len(), 0),
             };
             for &setting in &asked.settings {
-                let sampler =
-                    StreamSampler { events, split, part, setting, seed: self.seed, per_event: self.per_event };
+                let (seed, per_event, questions) = (self.seed, self.per_event, self.questions);
+                let sampler = StreamSampler { events, split, part, setting, seed, per_event, questions };
                 let (events_asked, drawn) = sampler.sample(&asked.strategies, steps)?;
                 if events_asked.iter().all(Vec::is_empty) {
                     return Err(no_new_nodes(split));

@@ -54,7 +54,7 @@ impl Answerer {
         };
         if let Some(path) = more {
             // What has happened since may come in any order; the log wants it in that of time.
-            let more = read(path, &ReadOptions { sort: true, ..options })?;
+            let more = read_like_the_run(path, &ReadOptions { sort: true, ..options })?;
             answerer.observe(path, &more, protocol.step(), protocol.visibility())?;
         }
         Ok(answerer)
@@ -132,7 +132,7 @@ impl Answerer {
     /// The scores of the pairs of a file, in the order of their times, equal ones in the file's order.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
         let options = ReadOptions { features: FeatureColumns::None, sort: true, ..self.columns.clone() };
-        let pairs = read(path, &options)?;
+        let pairs = read_like_the_run(path, &options)?;
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
         for event in pairs.events.iter() {
@@ -188,6 +188,23 @@ impl Answerer {
             probability: 1.0 / (1.0 + (-score).exp()),
         }
     }
+}
+
+/// Reads a file whose columns are called as those of the run's events. Flags that would name them belong to other commands.
+fn read_like_the_run(path: &Path, options: &ReadOptions) -> Result<Dataset> {
+    read(path, options).map_err(|error| match error {
+        Error::Input(mut fault) if ["--src", "--dst", "--time"].iter().any(|flag| fault.remedy.contains(flag)) => {
+            let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_string());
+            fault.remedy = format!(
+                "it needs the columns of the run's events: call them {}, {} and {}",
+                name(&options.source, "source"),
+                name(&options.destination, "destination"),
+                name(&options.time, "time")
+            );
+            Error::Input(fault)
+        }
+        other => other,
+    })
 }
 
 /// What an audit found.

@@ -100,7 +100,7 @@ pub fn bound(folder: &RunFolder, most: usize, watch: &dyn Fn(u64, u64)) -> Resul
 
 /// The model itself, not as any model: the theorem speaks of its weights.
 fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
-    let config = match trained.ground.model() {
+    let config = match trained.config().model.clone() {
         ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config,
         other => {
             return Err(Error::setting(

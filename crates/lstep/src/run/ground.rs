@@ -6,7 +6,7 @@ use super::job::Stream;
 use crate::checkpoint::Checkpoint;
 use crate::error::{InputFault, Result};
 use crate::fingerprint::Fingerprint;
-use crate::model::{Facts, FeatureWidths, ModelConfig, Optimiser, Pupil};
+use crate::model::{Facts, FeatureWidths, Optimiser, Pupil};
 use crate::protocol::{Split, Subject, Visibility};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
@@ -32,8 +32,11 @@ pub struct Spent {
 }
 
 impl Ground {
-    pub fn new(config: RunConfig, stream: Stream) -> Result<Ground> {
+    /// Settings are complete from here on: the model has room for the stream's features.
+    pub fn new(mut config: RunConfig, stream: Stream) -> Result<Ground> {
         config.train.check()?;
+        let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
+        config.model = config.model.with_room(FeatureWidths { node: nodes.width(), edge: events.width() });
         let subject = Subject { events: stream.log.events(), names: &stream.names };
         let started = Instant::now();
         let split = config.protocol.split(subject)?;
@@ -54,18 +57,11 @@ impl Ground {
         Subject { events: self.stream.log.events(), names: &self.stream.names }
     }
 
-    /// The model as it is trained: with room for the stream's features.
-    pub fn model(&self) -> ModelConfig {
-        let log = &self.stream.log;
-        let features = FeatureWidths { node: log.node_features().width(), edge: log.events().features().width() };
-        self.config.model.with_room(features)
-    }
-
     /// The model before its first lesson.
     pub fn pupil(&self) -> Result<Box<dyn Pupil>> {
         let train = &self.config.train;
         let adam = AdamConfig { learning_rate: train.learning_rate, ..AdamConfig::default() };
-        self.model().pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip })
+        self.config.model.pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip })
     }
 
     pub fn visibility(&self) -> Visibility {

@@ -7,10 +7,10 @@ use super::ground::{Ground, Spent, same_stream};
 use super::job::Stream;
 use super::report::{EvaluationReport, ResultRow};
 use crate::checkpoint::Checkpoint;
-use crate::error::{InputFault, Result};
+use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
 use crate::model::{Exhibit, ModelConfig, Pupil, Session};
-use crate::protocol::{Asked, Exam, Part, Sheet, Split, cut, negatives_sha256};
+use crate::protocol::{Asked, Exam, Part, Protocol, Sheet, Split, cut, negatives_sha256};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -91,6 +91,19 @@ impl Trained {
             results.extend(self.rows(&self.ground.config.model, &exam, outcomes));
         }
         Ok(self.report(results))
+    }
+
+    /// From now on asks each event against this many negatives, and at most so many events of a part; what is not given stays. How it was
+    /// trained does not depend on either. Only protocol `stream` leaves them open.
+    pub fn ask_otherwise(&mut self, per_event: Option<usize>, questions: Option<usize>) -> Result<()> {
+        let protocol = &mut self.ground.config.protocol;
+        let Protocol::Stream(stream) = protocol else {
+            let remedy = "it settles what is asked: leave out --per-event and --questions";
+            return Err(Error::setting("protocol", protocol.name(), remedy));
+        };
+        stream.per_event = per_event.unwrap_or(stream.per_event);
+        stream.questions = questions.or(stream.questions);
+        Ok(())
     }
 
     /// The exams that ask everything asked.

@@ -6,7 +6,7 @@ use super::{CellResult, ComparedDataset, Comparison, FailedCell};
 use crate::checkpoint::write_text;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::model::ModelConfig;
+use crate::model::{FeatureWidths, ModelConfig};
 use crate::protocol::{Asked, Setting, StepRule, Strategy};
 use crate::read::{files_of, read};
 use crate::run::config::{DataConfig, RunConfig};
@@ -238,7 +238,10 @@ impl Grid {
         if let Some(protocol) = &self.protocol {
             config = config.under(protocol)?;
         }
-        let config = config.with(None, &keys)?;
+        let mut config = config.with(None, &keys)?;
+        // As the run itself will: its folder holds the widths it has.
+        let features = FeatureWidths { node: dataset.survey.node_features, edge: dataset.survey.features };
+        config.model = config.model.with_room(features);
         config.train.check()?;
         if let ModelConfig::Lstep(model) = &config.model {
             model.check()?;
