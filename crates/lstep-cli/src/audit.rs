@@ -5,7 +5,7 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{Audited, Breach, LeakReport, RunFolder, StepRule, audit, show_released_leak};
+use lstep::run::{Audited, Breach, LeakReport, Questions, RunFolder, StepRule, audit, show_released_leak};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct Audit {
     #[arg(value_name = "RUN")]
     run: PathBuf,
 
-    /// How many of the first events to check on; the question comes in their middle
+    /// How many of the first events to check on; the questions come in their middle
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     events: usize,
 
@@ -124,5 +124,9 @@ fn show(audited: &Audited) -> Result<()> {
         table.row(vec![law.clone(), verdict.into(), breach.map_or(String::new(), |breach| breach.evidence.clone())]);
     }
     say(format!("{}, on the first {} events", audited.model, audited.events))?;
+    let Questions { rows, pairs, with_history } = audited.questions;
+    say(format!(
+        "asked about {rows} sources, {with_history} of which have met somebody before, and {pairs} candidates"
+    ))?;
     say(table.show().trim_end())
 }

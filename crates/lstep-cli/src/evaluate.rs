@@ -421,6 +421,16 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     let columns = report.results.iter().filter(|row| row.model == report.results[0].model).count();
     let table = if report.results.len() > columns { by_model(report) } else { by_result(report) };
     say(table.show().trim_end())?;
+    let filled = report.results.iter().filter(|row| row.negatives_filled > 0);
+    if let Some(row) = filled.max_by_key(|row| row.negatives_filled) {
+        say(format!(
+            "{} of the {} negatives ({}, {}) are random pairs, for history had no more of that kind",
+            row.negatives_filled,
+            row.pairs - row.events,
+            row.setting,
+            row.negatives
+        ))?;
+    }
     let meeting = report.results.iter().filter(|row| row.negatives_meeting > 0);
     if let Some(row) = meeting.max_by_key(|row| row.negatives_meeting) {
         say(format!(
@@ -453,6 +463,7 @@ fn by_result(report: &EvaluationReport) -> Table {
         "ap pooled",
         "auc pooled",
         "mrr",
+        "hits@10",
         "events",
         "seconds",
     ]);
@@ -467,6 +478,7 @@ fn by_result(report: &EvaluationReport) -> Table {
             share(row.ap_pooled),
             share(row.auc_pooled),
             row.mrr.map_or("-".into(), share),
+            row.hits_10.map_or("-".into(), share),
             row.events.to_string(),
             format!("{:.3}", row.seconds),
         ]);

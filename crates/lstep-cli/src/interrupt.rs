@@ -20,13 +20,15 @@ impl fmt::Display for Stopped {
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether nothing is lost by stopping at once.
+static SAVED: AtomicBool = AtomicBool::new(false);
 static LISTENING: OnceLock<()> = OnceLock::new();
 
 /// Listens from now on; the flag tells whether to stop.
 pub fn stop_flag() -> Result<&'static AtomicBool> {
     if LISTENING.set(()).is_ok() {
         ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
+            if STOP.swap(true, Ordering::Relaxed) || SAVED.load(Ordering::Relaxed) {
                 std::process::exit(CODE.into());
             }
             crate::tell("Stopping after the step; Ctrl-C again stops at once.");
@@ -34,4 +36,9 @@ pub fn stop_flag() -> Result<&'static AtomicBool> {
         .context("cannot listen to Ctrl-C")?;
     }
     Ok(&STOP)
+}
+
+/// From now on Ctrl-C stops at once: what took long is on the disk.
+pub fn all_is_saved() {
+    SAVED.store(true, Ordering::Relaxed);
 }

@@ -1,21 +1,24 @@
 //! Progress on a terminal; silence in a pipe.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 
 /// A bar over a number of candidates, shown only if standard error is a terminal and the work takes a moment.
 pub fn candidates(name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(
-        "{prefix} {wide_bar} {percent:>3} %  {human_pos} candidates, {per_sec}, {eta} left",
+        "{prefix} {wide_bar} {percent:>3} %  {human_pos} candidates, {rate} a second, {eta} left",
     )
-    .expect("the template is constant");
+    .expect("the template is constant")
+    .with_key("rate", whole_rate);
     ProgressBar::with_draw_target(None, target()).with_style(style).with_prefix(name.to_string())
 }
 
 /// A bar over the events of an epoch, shown only on a terminal.
 pub fn epoch() -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}, {per_sec}, {eta} left")
-        .expect("the template is constant");
+    let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}, {rate} events/s, {eta} left")
+        .expect("the template is constant")
+        .with_key("rate", whole_rate);
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
@@ -25,6 +28,12 @@ pub fn bytes(name: &str) -> ProgressBar {
         ProgressStyle::with_template("{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
             .expect("the template is constant");
     ProgressBar::with_draw_target(None, target()).with_style(style).with_prefix(name.to_string())
+}
+
+/// Done in a second, without the four digits behind the point that `per_sec` has.
+fn whole_rate(state: &ProgressState, out: &mut dyn Write) {
+    // A terminal that cannot be written to shows nothing anyway.
+    let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
 }
 
 fn target() -> ProgressDrawTarget {

@@ -1,13 +1,15 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
 use crate::args::{Reading, read_showing};
-use crate::interrupt::{Stopped, stop_flag};
+use crate::interrupt::{Stopped, all_is_saved, stop_flag};
 use crate::report::examine_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::report::run_page;
-use lstep::run::{EpochReport, Fit, ModelConfig, Moment, RunConfig, RunFolder, Stream, preset_names, write_text};
+use lstep::run::{
+    EpochReport, Fit, ModelConfig, Moment, Named, RunConfig, RunFolder, Stream, preset_names, write_text,
+};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -74,15 +76,18 @@ impl Train {
     pub fn run(&self) -> Result<()> {
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let folder = RunFolder::new(self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?);
-        if self.resume.is_some() && !self.set.is_empty() {
-            folder.extend(&self.set)?;
-        }
-        let mut fit = if self.resume.is_some() { Fit::resume(folder.clone())? } else { self.begin(&folder)? };
+        let mut fit = match (&self.resume, &self.set[..]) {
+            (None, _) => self.begin(&folder)?,
+            (Some(_), []) => Fit::resume(folder.clone())?,
+            (Some(_), keys) => Fit::resume_longer(folder.clone(), keys)?,
+        };
         let shown =
             self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
-        if !train_showing(&mut fit)? {
+        // Stopped after the last step, too, the evaluation is left for later.
+        if !train_showing(&mut fit)? || stop_flag()?.load(Ordering::Relaxed) {
             bail!(Stopped(format!("Stopped and saved. Go on with: lstep train --resume {shown}")));
         }
+        all_is_saved();
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
         let examined = examine_showing(&trained)?;
@@ -99,7 +104,7 @@ impl Train {
         evaluate::show(report)
     }
 
-    /// A file that names another model or protocol than a flag would silently go before it.
+    /// Settings that name another model or protocol than a flag would silently go before it.
     fn refuse_contradiction(&self, file: &str, config: &RunConfig) -> Result<()> {
         for (flag, given, found) in
             [("--model", &self.model, config.model.kind()), ("--protocol", &self.protocol, config.protocol.name())]
@@ -127,15 +132,14 @@ impl Train {
             }
             None => None,
         };
-        let model = ModelConfig::learned(self.model.as_deref().unwrap_or(MODEL))?;
-        let mut config = RunConfig::start(self.reading.data(&events), model, self.preset.as_deref())?;
-        if let Some(protocol) = &self.protocol {
-            config = config.under(protocol)?;
+        if let Some(key) = self.set.iter().find(|key| key.starts_with("data.events=")) {
+            bail!("--set {key} has no meaning here: name the events as the first argument");
         }
-        let mut config = config.with(file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())), &self.set)?;
-        if let Some((file, _)) = &file {
-            self.refuse_contradiction(file, &config)?;
-        }
+        let named = Named { model: self.model.clone(), protocol: self.protocol.clone() };
+        let text = file.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+        let mut config =
+            RunConfig::compose(self.reading.data(&events), named, self.preset.as_deref(), text, &self.set)?;
+        self.refuse_contradiction(file.as_ref().map_or("--set", |(name, _)| name), &config)?;
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);
         if let Some(features) = &mut config.data.node_features {
@@ -148,14 +152,12 @@ impl Train {
     }
 }
 
-/// What is trained if nothing says otherwise.
-const MODEL: &str = "lstep";
-
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells whether it is finished.
 pub fn train_showing(fit: &mut Fit) -> Result<bool> {
     let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
+    let mut quality = String::new();
     if !fit.is_finished() {
         crate::tell(format!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events()));
     }
@@ -165,9 +167,10 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
                 bar.set_length(of);
                 bar.set_position(done);
                 bar.set_prefix(format!("epoch {}", progress.epoch));
-                bar.set_message(format!("loss {:.4}", progress.loss()));
+                bar.set_message(format!("loss {:.4}{quality}", progress.loss()));
             }
             Moment::Epoch(report) => {
+                quality = format!(", validation ap {:.4} before", report.validation_ap);
                 let line = epoch_line(report);
                 if terminal { bar.println(line) } else { crate::tell(line) }
             }

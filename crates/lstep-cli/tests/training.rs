@@ -452,3 +452,46 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
         done(&["audit", &run]);
     }
 }
+
+#[test]
+fn settings_that_were_changed_behind_a_run_are_refused() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    let (run, settings) = (place.at("run"), place.words("run/config.toml"));
+    let report = place.words("run/report.json");
+    for (from, to, key) in [
+        ("variant = \"full\"", "variant = \"no-position\"", "model.variant"),
+        ("seed = 0", "seed = 1", "seed"),
+        ("0.7,", "0.3,", "protocol.split"),
+    ] {
+        assert!(settings.contains(from), "{from}: {settings}");
+        fs::write(place.at("run/config.toml"), settings.replacen(from, to, 1)).expect("written");
+        for command in [vec!["evaluate", &run], vec!["train", "--resume", &run]] {
+            refused(&command, &["safetensors", key, "put config.toml back"]);
+        }
+    }
+    // Longer training is no change, but a run that cannot be gone on with stays as it is.
+    fs::write(place.at("run/config.toml"), &settings).expect("written");
+    let last = place.bytes("run/last.safetensors");
+    fs::write(place.at("run/last.safetensors"), &last[..last.len() / 2]).expect("written");
+    refused(&["train", "--resume", &run, "--set", "train.epochs=2"], &["last.safetensors"]);
+    assert_eq!(place.words("run/config.toml"), settings);
+    fs::write(place.at("run/last.safetensors"), last).expect("written");
+    fs::remove_file(place.at("run/best.safetensors")).expect("there");
+    refused(&["train", "--resume", &run], &["best.safetensors", "removed"]);
+    assert_eq!(place.words("run/report.json"), report);
+}
+
+#[test]
+fn the_report_says_how_the_model_was_trained() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=2", "train.seed=3", "train.historical=0.25"]);
+    let report: Value = serde_json::from_str(&place.words("run/report.json")).expect("JSON");
+    assert_eq!(report["settings"]["train"]["seed"], 3, "{report}");
+    assert_eq!(report["settings"]["train"]["historical"], 0.25);
+    assert_eq!(report["training"]["epochs"], 2);
+    for seconds in ["seconds", "seconds_per_epoch", "events_per_second"] {
+        assert!(report["training"][seconds].as_f64() > Some(0.0), "{seconds}");
+    }
+    assert!(report["results"][0]["events_per_second"].as_f64() > Some(0.0));
+}

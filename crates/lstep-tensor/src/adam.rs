@@ -75,7 +75,7 @@ impl Adam {
             beta2: c.beta2 as f32,
             one_minus_beta2: (1.0 - c.beta2) as f32,
             step: (c.learning_rate / (1.0 - c.beta1.powf(t))) as f32,
-            root_correction: (1.0 - c.beta2.powf(t)).sqrt() as f32,
+            inverse_root: (1.0 / (1.0 - c.beta2.powf(t)).sqrt()) as f32,
             epsilon: c.epsilon as f32,
             weight_decay: c.weight_decay as f32,
         };
@@ -143,7 +143,8 @@ struct Update {
     beta2: f32,
     one_minus_beta2: f32,
     step: f32,
-    root_correction: f32,
+    /// 1 / sqrt(1 - beta2^t): the processor divides a tenth as fast as it multiplies.
+    inverse_root: f32,
     epsilon: f32,
     weight_decay: f32,
 }
@@ -154,7 +155,7 @@ multiversion! {
             let g = update.weight_decay.mul_add(*p, g);
             *m = update.one_minus_beta1.mul_add(g - *m, *m);
             *v = (update.one_minus_beta2 * g).mul_add(g, update.beta2 * *v);
-            let denominator = v.sqrt() / update.root_correction + update.epsilon;
+            let denominator = v.sqrt().mul_add(update.inverse_root, update.epsilon);
             *p -= update.step * *m / denominator;
         }
     }

@@ -15,8 +15,9 @@ use super::simd::{Level, level};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
 
-/// Rows given to one task. Only a matter of balance: results do not depend on it.
-const ROWS_PER_TASK: usize = 48;
+/// Rows given to one task. Only a matter of balance: results do not depend on it. Small steps have some 150 rows, which threads share more
+/// evenly in more tasks than they can be many.
+const ROWS_PER_TASK: usize = 24;
 /// Depth of one packed block: 512 x 272 columns of B stay in a megabyte of second-level cache.
 const DEPTH: usize = 512;
 

@@ -78,15 +78,15 @@ impl Default for GraphMixerConfig {
 impl GraphMixerConfig {
     fn check(&self) -> Result<()> {
         at_least(&[
-            ("time_width", self.time_width, 1),
-            ("node_width", self.node_width, 1),
-            ("channels", self.channels, 1),
-            ("recent", self.recent, 2),
-            ("layers", self.layers, 1),
+            ("model.time_width", self.time_width, 1),
+            ("model.node_width", self.node_width, 1),
+            ("model.channels", self.channels, 1),
+            ("model.recent", self.recent, 2),
+            ("model.layers", self.layers, 1),
         ])?;
         check_dropout(self.dropout)?;
         for (setting, value) in
-            [("token_expansion", self.token_expansion), ("channel_expansion", self.channel_expansion)]
+            [("model.token_expansion", self.token_expansion), ("model.channel_expansion", self.channel_expansion)]
         {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(Error::setting(setting, value, "it has to be above 0"));

@@ -1,14 +1,14 @@
 //! What every model has to keep, checked on any stream.
 //!
 //! A leak shows as a score that changes when something changes that the score may not depend on. So each law changes one such
-//! thing and compares scores to the last bit. The checks ask about one step in the middle of a stream, for a state that has
+//! thing and compares scores to the last bit. The checks ask about one step at or after the middle of a stream, for a state that has
 //! observed everything before it, under visibility `event`. The stream must have at least two steps.
 
 use super::{Facts, ModelConfig, Session};
 use crate::draw::Draw;
 use crate::error::Result;
 use crate::event::{Event, Events, Features, NodeId, Time};
-use crate::graph::EventLog;
+use crate::graph::{EventLog, Seed};
 use crate::live::Live;
 use crate::protocol::{Queries, StepRule, Visibility, cut};
 use std::fmt;
@@ -122,7 +122,68 @@ pub fn check_model(open: &Open<'_>, reopen: &Open<'_>, log: &EventLog, check: Ch
     Ok(trial.breaches)
 }
 
-/// One stream, one step in its middle, one set of questions, and their scores as they should be.
+/// How many questions a check asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Questions {
+    /// Sources asked about.
+    pub rows: usize,
+    /// Candidates of all of them together.
+    pub pairs: usize,
+    /// Sources that have met somebody before the time asked about. Without history laws are kept easily.
+    pub with_history: usize,
+}
+
+/// What [`check_model`] asks of a stream.
+pub fn questions(log: &EventLog, check: Check) -> Questions {
+    let plan = Plan::new(log, check);
+    Questions { rows: plan.rows.len(), pairs: plan.rows.len() * check.candidates, with_history: plan.with_history(log) }
+}
+
+/// The step that is asked about, and which of its events.
+struct Plan {
+    steps: Vec<Range<u32>>,
+    asked: usize,
+    rows: Vec<u32>,
+}
+
+impl Plan {
+    /// The step in the middle of the stream, unless another has more sources with a history: in a stream with few times the middle
+    /// may well lie at the first of them, before which nothing happened.
+    fn new(log: &EventLog, check: Check) -> Plan {
+        let events = log.events();
+        let steps = cut(events, 0..events.len() as u32, StepRule::Events(check.step), Visibility::Event);
+        let plan = |asked: usize| {
+            let step = steps[asked].clone();
+            let rows = check.rows.min(step.len());
+            // Spread over the step, so that its later rows are asked about, too.
+            let rows = (0..rows).map(|row| step.start + (row * step.len() / rows) as u32).collect();
+            Plan { steps: steps.clone(), asked, rows }
+        };
+        let middle = steps.len() / 2;
+        let mut best = plan(middle);
+        for asked in middle + 1..steps.len() {
+            if 2 * best.with_history(log) >= best.rows.len() {
+                break;
+            }
+            let other = plan(asked);
+            if other.with_history(log) > best.with_history(log) {
+                best = other;
+            }
+        }
+        best
+    }
+
+    fn with_history(&self, log: &EventLog) -> usize {
+        let past = log.past(self.steps[self.asked].end);
+        let met_before = |&&number: &&u32| {
+            let event = log.events().at(number as usize);
+            !past.recent(Seed { node: event.source, time: event.time }, 1).is_empty()
+        };
+        self.rows.iter().filter(met_before).count()
+    }
+}
+
+/// One stream, one step of it, one set of questions, and their scores as they should be.
 struct Trial<'a> {
     log: &'a EventLog,
     facts: Facts,
@@ -138,14 +199,14 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(open: &Open<'_>, log: &'a EventLog, check: Check) -> Result<Trial<'a>> {
         let events = log.events();
-        let steps = cut(events, 0..events.len() as u32, StepRule::Events(check.step), Visibility::Event);
-        let middle = steps.len() / 2;
-        let asked = steps[middle].clone();
+        let Plan { mut steps, asked, rows } = Plan::new(log, check);
+        let later = steps.split_off(asked);
+        let asked = later[0].clone();
         let facts =
             Facts { nodes: events.node_bound(), training: (events.times()[0], events.times()[asked.start as usize]) };
         let mut draw = Draw::new(&[check.seed, 0x1a35]);
         let mut ask = Queries::new();
-        for number in asked.clone().take(check.rows) {
+        for number in rows {
             let event = events.at(number as usize);
             let mut candidates = vec![event.destination];
             candidates.extend((1..check.candidates).map(|_| NodeId(draw.below(facts.nodes as u64) as u32)));
@@ -155,7 +216,7 @@ impl<'a> Trial<'a> {
             session: open(&facts)?,
             log,
             facts,
-            steps: steps[..middle].to_vec(),
+            steps,
             asked,
             ask,
             scores: Vec::new(),

@@ -2,10 +2,15 @@
 
 use crate::error::{Error, Result};
 
-/// Refuses a number below its least value; each is given as name, value, least value.
+/// No model of the field comes near it, and a weight of that many rows and columns takes a gigabyte.
+const LARGEST: usize = 16_384;
+
+/// Refuses a number below its least value, or beyond what memory holds; each is given as name, value, least value.
 pub(super) fn at_least(settings: &[(&'static str, usize, usize)]) -> Result<()> {
-    match settings.iter().find(|(_, value, least)| value < least) {
-        Some((setting, value, least)) => Err(Error::setting(setting, value, format!("it has to be at least {least}"))),
+    match settings.iter().find(|(_, value, least)| value < least || *value > LARGEST) {
+        Some((setting, value, least)) => {
+            Err(Error::setting(setting, value, format!("it has to be at least {least} and at most {LARGEST}")))
+        }
         None => Ok(()),
     }
 }
@@ -15,5 +20,5 @@ pub(super) fn check_dropout(dropout: f64) -> Result<()> {
     if (0.0..1.0).contains(&dropout) {
         return Ok(());
     }
-    Err(Error::setting("dropout", dropout, "it has to be at least 0 and below 1"))
+    Err(Error::setting("model.dropout", dropout, "it has to be at least 0 and below 1"))
 }

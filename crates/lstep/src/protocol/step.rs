@@ -1,6 +1,7 @@
 //! Runs of events that are scored together and then revealed together, and what their questions may see.
 
 use crate::event::{Events, Time};
+use serde::Deserialize;
 use std::ops::Range;
 
 /// What a question may see of the events near it. Reads of the graph are always strictly before the question's time.
@@ -29,6 +30,16 @@ impl<'de> serde::Deserialize<'de> for StepRule {
     /// What serialising writes, `{ events = 200 }` or `distinct_time`, and what people write: `200` or `time`.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::Error> {
         deserializer.deserialize_any(StepRuleVisitor)
+    }
+}
+
+/// The steps of a protocol that knows no other than by a number of events.
+pub(super) fn by_events<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match StepRule::deserialize(deserializer)? {
+        StepRule::Events(events) => Ok(events),
+        StepRule::DistinctTime => Err(serde::de::Error::custom(
+            "this protocol has steps of a number of events; a step at every time is for protocol `stream`",
+        )),
     }
 }
 

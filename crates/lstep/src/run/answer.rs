@@ -6,11 +6,14 @@ use crate::error::{Error, InputFault, Result};
 use crate::event::{Clock, Events, Names, NodeId, Side, Time};
 use crate::graph::EventLog;
 use crate::live::Live;
-use crate::model::laws::{Breach, Check, Law, check_model};
+use crate::model::laws::{Breach, Check, Law, Questions, check_model, questions};
 use crate::protocol::{NodeSet, Queries, StepRule, Visibility, cut};
 use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
 use serde::Serialize;
 use std::path::Path;
+
+/// What to do about a node that nobody knows.
+const ADD_EVENTS: &str = "check the id, or add its events with --events";
 
 /// A model that has observed everything it was given.
 pub struct Answerer {
@@ -136,7 +139,14 @@ impl Answerer {
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
         for event in pairs.events.iter() {
-            let node = |node, side| self.node(&pairs.names.name(node).to_string(), side);
+            let node = |node, side| {
+                let name = pairs.names.name(node).to_string();
+                self.names.find(&name, side).ok_or_else(|| {
+                    let column = if side == Side::Source { "source" } else { "destination" };
+                    let fault = InputFault::new(path.display().to_string(), "is in no event on that side", ADD_EVENTS);
+                    fault.column(column).value(&name)
+                })
+            };
             let (source, destination) =
                 (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
             let text = pairs.clock.show(event.time);
@@ -157,9 +167,9 @@ impl Answerer {
     }
 
     fn node(&self, id: &str, side: Side) -> Result<NodeId> {
-        self.names.find(id, side).ok_or_else(|| {
-            Error::setting("node", id, "no event names it on that side: check the id, or add its events with --events")
-        })
+        self.names
+            .find(id, side)
+            .ok_or_else(|| Error::setting("node", id, format!("no event names it on that side: {ADD_EVENTS}")))
     }
 
     /// A state that has observed an event cannot answer as if it had not happened; what to do instead, if it would have to.
@@ -214,6 +224,8 @@ pub struct Audited {
     pub model: String,
     /// How many events it was checked on.
     pub events: usize,
+    /// What was asked.
+    pub questions: Questions,
     /// The laws that were checked.
     pub laws: Vec<String>,
     /// Those that were broken, with evidence.
@@ -233,11 +245,17 @@ pub fn audit(folder: &RunFolder, events: usize) -> Result<Audited> {
     if log.len() < 2 * step as usize {
         return Err(Error::setting("events", log.len(), "an audit needs at least two steps of events"));
     }
+    let check = Check { step, ..Check::default() };
+    let questions = questions(&log, check);
+    if questions.with_history == 0 {
+        let remedy = "nobody asked about has met anybody before, so laws would be kept easily: give more events";
+        return Err(Error::setting("events", log.len(), remedy));
+    }
     let open = || trained.before_the_first_event();
     let reopened = Trained::open(folder)?;
     let reopen = || reopened.before_the_first_event();
-    let check = Check { step, ..Check::default() };
     let breaches = check_model(&|_| open(), &|_| reopen(), &log, check)?;
     let model = trained.config().model.to_string();
-    Ok(Audited { model, events: log.len(), laws: Law::ALL.iter().map(ToString::to_string).collect(), breaches })
+    let laws = Law::ALL.iter().map(ToString::to_string).collect();
+    Ok(Audited { model, events: log.len(), questions, laws, breaches })
 }

@@ -80,6 +80,35 @@ impl DataConfig {
     }
 }
 
+/// The names that decide which defaults settings are laid over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    /// A learned model's.
+    pub model: Option<String>,
+    /// A protocol's.
+    pub protocol: Option<String>,
+}
+
+impl Named {
+    /// What a file's text names, or single settings after it.
+    fn in_settings(file: Option<(&str, &str)>, keys: &[String]) -> Result<Named> {
+        let table: Table = match file {
+            Some((name, text)) => text.parse().map_err(|error| refused(name, &error))?,
+            None => Table::new(),
+        };
+        let of = |part: &str| {
+            let start = format!("{part}.name=");
+            let key = keys.iter().rev().find_map(|key| key.strip_prefix(&start));
+            let key = key.map(|name| name.trim_matches('"').to_string());
+            key.or_else(|| Some(table.get(part)?.get("name")?.as_str()?.to_string()))
+        };
+        // The settings of a run have the pair's in a table of their own.
+        let tells_of_pairs = table.get("model").is_some_and(|model| model.get("pair").is_some());
+        let model = of("model").map(|name| if name == "lstep" && tells_of_pairs { "lstep-pair".into() } else { name });
+        Ok(Named { model, protocol: of("protocol") })
+    }
+}
+
 impl RunConfig {
     /// Lays a file's text and single `key=value` settings over this one. A key is a path such as `model.recent`.
     pub fn with(&self, file: Option<(&str, &str)>, keys: &[String]) -> Result<RunConfig> {
@@ -108,6 +137,25 @@ impl RunConfig {
             }
             Err(refused(file.map_or("settings", |(name, _)| name), &error))
         })
+    }
+
+    /// The settings of a model for some data, with a file's text and single settings laid over them. A model or protocol that these name
+    /// brings its own defaults and its own preset, as if it had been named here.
+    pub fn compose(
+        data: DataConfig,
+        named: Named,
+        preset: Option<&str>,
+        file: Option<(&str, &str)>,
+        keys: &[String],
+    ) -> Result<RunConfig> {
+        let said = Named::in_settings(file, keys)?;
+        let model = named.model.or(said.model);
+        let model = ModelConfig::learned(model.as_deref().unwrap_or(ModelConfig::LEARNED[0]))?;
+        let mut config = RunConfig::start(data, model, preset)?;
+        if let Some(protocol) = named.protocol.or(said.protocol) {
+            config = config.under(&protocol)?;
+        }
+        config.with(file, keys)
     }
 
     /// The same run under another protocol, with that protocol's own settings for the data.
@@ -254,6 +302,31 @@ mod tests {
         let file = "[model]\nname = \"lstep-pair\"\nrecent = 7\n";
         let config = start(None).with(Some(("my.toml", file)), &[]).expect("known keys");
         assert_eq!(config.model, ModelConfig::Lstep(LstepConfig { recent: 7, ..LstepConfig::pair() }));
+    }
+
+    #[test]
+    fn a_model_named_in_settings_brings_its_own_defaults_and_preset() {
+        fn compose(named: Named, preset: Option<&str>, file: Option<(&str, &str)>, keys: &[String]) -> RunConfig {
+            let data = DataConfig { events: "events.csv".into(), ..DataConfig::default() };
+            RunConfig::compose(data, named, preset, file, keys).expect("known names")
+        }
+        for name in ModelConfig::LEARNED {
+            for preset in [None, Some("canparl")] {
+                let flag = Named { model: Some(name.into()), protocol: None };
+                let expected = compose(flag, preset, None, &[]);
+                let file = format!("[model]\nname = \"{name}\"\n");
+                assert_eq!(compose(Named::default(), preset, Some(("my.toml", &file)), &[]), expected);
+                assert_eq!(compose(Named::default(), preset, None, &[format!("model.name={name}")]), expected);
+                let written = expected.to_toml();
+                assert_eq!(compose(Named::default(), None, Some(("config.toml", &written)), &[]), expected);
+            }
+        }
+        let tgb = compose(Named::default(), None, Some(("my.toml", "[protocol]\nname = \"tgb\"\n")), &[]);
+        assert_eq!(tgb.protocol, start(None).under("tgb").expect("known").protocol);
+        let error =
+            RunConfig::compose(DataConfig::default(), Named::default(), None, None, &["model.name=edgebank".into()]);
+        let error = error.expect_err("it learns nothing").to_string();
+        assert!(error.contains("edgebank") && error.contains("lstep-pair"), "{error}");
     }
 
     #[test]

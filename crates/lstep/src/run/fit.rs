@@ -7,8 +7,9 @@
 use super::config::RunConfig;
 use super::evaluate::{Outcome, evaluate};
 use super::folder::RunFolder;
-use super::ground::{Ground, same_stream};
+use super::ground::Ground;
 use super::job::Stream;
+use super::origin::Origin;
 use super::train::{Course, EpochReport, Progress, Selection, ValidationRow, mean_quality};
 use super::trained::Trained;
 use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
@@ -43,7 +44,7 @@ pub struct Fit {
     pupil: Box<dyn Pupil>,
     progress: Progress,
     selection: Selection,
-    fingerprint: String,
+    origin: Origin,
 }
 
 impl Fit {
@@ -77,6 +78,15 @@ impl Fit {
         Fit::resume_on(ground, folder)
     }
 
+    /// Goes on for longer with the run in a folder: `train.epochs` and `train.patience` may grow. It then ends as if it had been begun so.
+    pub fn resume_longer(folder: RunFolder, keys: &[String]) -> Result<Fit> {
+        let config = folder.longer(keys)?;
+        let fit = Fit::resume_on(Ground::read(config)?, folder)?;
+        // Only what can be gone on with is changed.
+        write_text(fit.folder.file("config.toml"), &fit.ground.config.to_toml())?;
+        Ok(fit)
+    }
+
     /// Goes on with the run in a folder on a stream in memory, which has to be the one it began with.
     pub fn resume_with(folder: RunFolder, stream: Stream) -> Result<Fit> {
         let ground = Ground::new(folder.config()?, stream)?;
@@ -87,7 +97,6 @@ impl Fit {
         let mut fit = Fit::prepare(ground, folder)?;
         let path = fit.folder.file("last.safetensors");
         let checkpoint = Checkpoint::read(&path)?;
-        same_stream(&path, &checkpoint, &fit.fingerprint)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
             InputFault::new(
@@ -98,7 +107,7 @@ impl Fit {
         };
         fit.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
         fit.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
-        fit.pupil.load(checkpoint)?;
+        fit.origin.load(fit.pupil.as_mut(), &path, checkpoint)?;
         fit.keep_metrics_before(fit.progress.epoch)?;
         Ok(fit)
     }
@@ -136,9 +145,9 @@ impl Fit {
             return Err(Error::setting("the span of the times", last.since(*first), remedy));
         }
         let pupil = ground.pupil()?;
-        let fingerprint = ground.fingerprint();
+        let origin = Origin::of(&ground);
         let (progress, selection) = (Progress::start(1), Selection::default());
-        Ok(Fit { ground, folder, course, validation, pupil, progress, selection, fingerprint })
+        Ok(Fit { ground, folder, course, validation, pupil, progress, selection, origin })
     }
 
     /// The settings.
@@ -207,7 +216,7 @@ impl Fit {
     /// The best epoch, opened to be asked. The stream is not read again.
     pub fn into_trained(mut self) -> Result<Trained> {
         self.pupil.restart();
-        Trained::read(self.ground, &self.folder, &self.fingerprint)
+        Trained::read(self.ground, &self.folder, &self.origin)
     }
 
     /// The state streams on into validation.
@@ -241,7 +250,7 @@ impl Fit {
         let json = |value: serde_json::Result<String>| value.expect("progress is plain data");
         checkpoint.notes.insert("progress".into(), json(serde_json::to_string(&self.progress)));
         checkpoint.notes.insert("selection".into(), json(serde_json::to_string(&self.selection)));
-        checkpoint.notes.insert("stream".into(), self.fingerprint.clone());
+        self.origin.note(&mut checkpoint);
         checkpoint.notes.insert("version".into(), env!("CARGO_PKG_VERSION").into());
         checkpoint.write(self.folder.file(name))
     }

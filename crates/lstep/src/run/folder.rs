@@ -13,7 +13,6 @@
 
 use super::config::RunConfig;
 use super::train::EpochReport;
-use crate::checkpoint::write_text;
 use crate::error::{Error, InputFault, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,9 +61,8 @@ impl RunFolder {
         text.lines().enumerate().map(epoch).collect()
     }
 
-    /// Lets training go on for longer: `train.epochs` and `train.patience` may grow, and nothing else may change. A run that is resumed then ends
-    /// as if it had been begun so.
-    pub fn extend(&self, keys: &[String]) -> Result<()> {
+    /// The settings of the run with a longer training: `train.epochs` and `train.patience` may grow, and nothing else may change.
+    pub(super) fn longer(&self, keys: &[String]) -> Result<RunConfig> {
         let old = self.config()?;
         let new = old.with(None, keys)?;
         let (epochs, patience) = (old.train.epochs, old.train.patience);
@@ -77,7 +75,7 @@ impl RunFolder {
             );
             return Err(Error::setting("set", keys.join(" "), remedy));
         }
-        write_text(self.file("config.toml"), &new.to_toml())
+        Ok(new)
     }
 
     /// The settings of the run.

@@ -3,14 +3,11 @@
 use super::config::RunConfig;
 use super::evaluate::facts;
 use super::job::Stream;
-use crate::checkpoint::Checkpoint;
-use crate::error::{InputFault, Result};
-use crate::fingerprint::Fingerprint;
+use crate::error::Result;
 use crate::model::{Facts, FeatureWidths, Optimiser, Pupil};
 use crate::protocol::{Split, Subject, Visibility};
 use crate::read::read;
 use lstep_tensor::AdamConfig;
-use std::path::Path;
 use std::time::Instant;
 
 /// The parts of a run that do not change while it trains.
@@ -67,38 +64,4 @@ impl Ground {
     pub fn visibility(&self) -> Visibility {
         self.config.protocol.visibility()
     }
-
-    /// A hash of who met whom when, with which features, to tell that a run is continued on the stream it began with. Names are
-    /// in it, because the run is asked by name.
-    pub fn fingerprint(&self) -> String {
-        let mut hash = Fingerprint::default();
-        for name in self.stream.names.iter() {
-            let name = name.to_string();
-            hash.take((name.len() as u64).to_le_bytes());
-            hash.take(name);
-        }
-        for features in [self.stream.log.events().features(), self.stream.log.node_features()] {
-            hash.take((features.width() as u64).to_le_bytes());
-            features.values().iter().for_each(|value| hash.take(value.to_le_bytes()));
-        }
-        for event in self.stream.log.events().iter() {
-            hash.take(event.source.0.to_le_bytes());
-            hash.take(event.destination.0.to_le_bytes());
-            hash.take(event.time.value().to_le_bytes());
-        }
-        hash.hex()
-    }
-}
-
-/// Refuses a checkpoint of a run on another stream.
-pub(super) fn same_stream(path: &Path, checkpoint: &Checkpoint, fingerprint: &str) -> Result<()> {
-    if checkpoint.note("stream")? == fingerprint {
-        return Ok(());
-    }
-    let fault = InputFault::new(
-        path.display().to_string(),
-        "was trained on other events than the file has now",
-        "put the old events back, or train anew",
-    );
-    Err(fault.into())
 }

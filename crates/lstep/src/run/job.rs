@@ -167,6 +167,8 @@ impl Evaluation {
             protocol_settings: self.protocol.clone(),
             model: names.join(", "),
             results,
+            settings: None,
+            training: None,
             threads: rayon::current_num_threads(),
             version: env!("CARGO_PKG_VERSION").to_string(),
         })

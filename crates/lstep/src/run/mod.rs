@@ -8,6 +8,7 @@ mod compare;
 mod config;
 mod convert;
 mod data;
+mod difference;
 mod evaluate;
 mod examine;
 mod fit;
@@ -15,6 +16,7 @@ mod folder;
 mod ground;
 mod inspect;
 mod job;
+mod origin;
 mod paper;
 mod preset;
 mod record;
@@ -23,16 +25,17 @@ mod report;
 mod tgb_files;
 mod train;
 mod trained;
+mod training;
 
 pub use answer::{Answerer, Audited, Scored, audit};
 pub use bound::{BoundReport, NodeBound, bound};
 pub use compare::{
     Axis, Cell, CellResult, CellState, ComparedDataset, Comparison, ComparisonTable, FailedCell, Grid, GridData,
     GridMoment, GridWatch, Jobs, Mark, Metric, ModelSpec, PresetChoice, Published, Ran, Spread, Survey, TableRow,
-    Training, TrainingRow, average_ranks, csv as comparison_csv, latex as comparison_latex,
-    markdown as comparison_markdown, places, read_comparison, run_cells, search_points, write_comparison,
+    TrainingRow, average_ranks, csv as comparison_csv, latex as comparison_latex, markdown as comparison_markdown,
+    places, read_comparison, run_cells, search_points, write_comparison,
 };
-pub use config::{DataConfig, RunConfig};
+pub use config::{DataConfig, Named, RunConfig};
 pub use convert::{ConvertReport, convert};
 pub use data::{Catalogue, Checksum, Entry, where_to_get};
 pub use evaluate::{Outcome, Watch, evaluate, evaluate_recording, facts, train_observing};
@@ -52,10 +55,11 @@ pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use tgb_files::write_tgb;
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig, ValidationRow};
 pub use trained::Trained;
+pub use training::Training;
 
 // What front ends need to say what they want.
 pub use crate::checkpoint::write_text;
-pub use crate::model::laws::Breach;
+pub use crate::model::laws::{Breach, Questions};
 pub use crate::model::{Memory, ModelConfig};
 pub use crate::protocol::dyglib::DyglibProtocol;
 pub use crate::protocol::tgb::TgbProtocol;

@@ -1,7 +1,9 @@
 //! What a run says about itself: metrics beside everything that they depend on, for people and for programs.
 
+use super::config::RunConfig;
 use super::evaluate::Outcome;
 use super::inspect::Portrait;
+use super::training::Training;
 use crate::model::ModelConfig;
 use crate::protocol::{Negatives, Part, Protocol, Setting, Strategy};
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,12 @@ pub struct EvaluationReport {
     pub model: String,
     /// One entry for each model, part, setting and kind of negatives.
     pub results: Vec<ResultRow>,
+    /// All settings of a run, resolved: events, protocol, model, negatives of training and seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<RunConfig>,
+    /// How its training went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
     /// Threads used. No number above depends on it.
     pub threads: usize,
     /// The version of this library.
@@ -69,6 +77,9 @@ pub struct ResultRow {
     pub negatives_meeting: usize,
     /// Time for scoring, and for letting the state follow.
     pub seconds: f64,
+    /// Events asked in a second of it.
+    #[serde(default)]
+    pub events_per_second: f64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -101,6 +112,7 @@ impl ResultRow {
             negatives_filled: negatives.filled,
             negatives_meeting: negatives.meeting,
             seconds: outcome.seconds,
+            events_per_second: outcome.events as f64 / outcome.seconds.max(1e-9),
         }
     }
 }

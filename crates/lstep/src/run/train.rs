@@ -77,7 +77,11 @@ impl TrainConfig {
         let shares = [self.historical, self.novel, self.historical + self.novel];
         if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
             let value = format!("{} and {}", self.historical, self.novel);
-            return Err(Error::setting("historical and novel", value, "they are shares: together at most 1"));
+            return Err(Error::setting(
+                "train.historical and train.novel",
+                value,
+                "they are shares: together at most 1",
+            ));
         }
         if self.select.is_empty() {
             return Err(Error::setting(
@@ -89,17 +93,21 @@ impl TrainConfig {
         if let Some((place, double)) =
             self.select.iter().enumerate().find(|(place, kind)| self.select[..*place].contains(kind))
         {
-            return Err(Error::setting("select", format!("{double}, again at place {place}"), "name every kind once"));
+            return Err(Error::setting(
+                "train.select",
+                format!("{double}, again at place {place}"),
+                "name every kind once",
+            ));
         }
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {
-            return Err(Error::setting("learning_rate", self.learning_rate, "it has to be above 0"));
+            return Err(Error::setting("train.learning_rate", self.learning_rate, "it has to be above 0"));
         }
         if let Some(lessons) = self.half_life.filter(|lessons| !positive(*lessons)) {
-            return Err(Error::setting("half_life", lessons, "it has to be above 0; leave it out for no decay"));
+            return Err(Error::setting("train.half_life", lessons, "it has to be above 0; leave it out for no decay"));
         }
         if let Some(clip) = self.clip.filter(|clip| !positive(*clip)) {
-            return Err(Error::setting("clip", clip, "it has to be above 0; leave it out for no clipping"));
+            return Err(Error::setting("train.clip", clip, "it has to be above 0; leave it out for no clipping"));
         }
         Ok(())
     }

@@ -3,9 +3,11 @@
 use super::config::RunConfig;
 use super::evaluate::{Outcome, evaluate};
 use super::folder::RunFolder;
-use super::ground::{Ground, Spent, same_stream};
+use super::ground::{Ground, Spent};
 use super::job::Stream;
+use super::origin::Origin;
 use super::report::{EvaluationReport, ResultRow};
+use super::training::Training;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, InputFault, Result};
 use crate::event::Event;
@@ -17,6 +19,7 @@ use std::sync::Mutex;
 /// A trained run, opened to be asked.
 pub struct Trained {
     pub(super) ground: Ground,
+    folder: RunFolder,
     best: PathBuf,
     /// The pupil after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Pupil>>>,
@@ -34,22 +37,26 @@ impl Trained {
     }
 
     fn on(ground: Ground, folder: &RunFolder) -> Result<Trained> {
-        let fingerprint = ground.fingerprint();
-        Trained::read(ground, folder, &fingerprint)
+        let origin = Origin::of(&ground);
+        Trained::read(ground, folder, &origin)
     }
 
-    pub(super) fn read(ground: Ground, folder: &RunFolder, fingerprint: &str) -> Result<Trained> {
+    pub(super) fn read(ground: Ground, folder: &RunFolder, origin: &Origin) -> Result<Trained> {
         let best = folder.file("best.safetensors");
         if !best.exists() {
             let shown = folder.path().display().to_string();
-            let remedy = format!("go on with: lstep train --resume {shown}");
-            return Err(InputFault::new(shown, "has no best.safetensors, for no epoch is finished", remedy).into());
+            let (problem, remedy) = if folder.epochs().is_ok_and(|epochs| !epochs.is_empty()) {
+                let problem = "has no best.safetensors, though epochs are finished: it has been removed";
+                (problem, "put it back, or train anew into another folder".to_string())
+            } else {
+                let remedy = format!("go on with: lstep train --resume {shown}");
+                ("has no best.safetensors, for no epoch is finished", remedy)
+            };
+            return Err(InputFault::new(shown, problem, remedy).into());
         }
-        let checkpoint = Checkpoint::read(&best)?;
-        same_stream(&best, &checkpoint, fingerprint)?;
         let mut pupil = ground.pupil()?;
-        pupil.load(checkpoint)?;
-        Ok(Trained { ground, best, fresh: Mutex::new(Some(pupil)) })
+        origin.load(pupil.as_mut(), &best, Checkpoint::read(&best)?)?;
+        Ok(Trained { ground, folder: folder.clone(), best, fresh: Mutex::new(Some(pupil)) })
     }
 
     /// The pupil as training left it, to be used up.
@@ -155,6 +162,8 @@ impl Trained {
             protocol_settings: config.protocol.clone(),
             model: config.model.to_string(),
             results,
+            settings: Some(config.clone()),
+            training: self.folder.epochs().ok().and_then(Training::of),
             threads: rayon::current_num_threads(),
             version: env!("CARGO_PKG_VERSION").to_string(),
         }

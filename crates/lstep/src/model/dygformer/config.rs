@@ -62,24 +62,28 @@ impl DyGFormerConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
         at_least(&[
-            ("time_width", self.time_width, 1),
-            ("node_width", self.node_width, 1),
-            ("channel_width", self.channel_width, 1),
-            ("longest", self.longest, 2),
-            ("patch", self.patch, 1),
-            ("layers", self.layers, 1),
-            ("heads", self.heads, 1),
+            ("model.time_width", self.time_width, 1),
+            ("model.node_width", self.node_width, 1),
+            ("model.channel_width", self.channel_width, 1),
+            ("model.longest", self.longest, 2),
+            ("model.patch", self.patch, 1),
+            ("model.layers", self.layers, 1),
+            ("model.heads", self.heads, 1),
         ])?;
         if !self.longest.is_multiple_of(self.patch) {
             return Err(Error::setting(
-                "longest",
+                "model.longest",
                 self.longest,
                 format!("it has to be a multiple of patch, {}", self.patch),
             ));
         }
         let width = 4 * self.channel_width;
         if !width.is_multiple_of(self.heads) {
-            return Err(Error::setting("heads", self.heads, format!("four channels, {width}, are no multiple of it")));
+            return Err(Error::setting(
+                "model.heads",
+                self.heads,
+                format!("four channels, {width}, are no multiple of it"),
+            ));
         }
         check_dropout(self.dropout)
     }

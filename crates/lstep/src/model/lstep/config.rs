@@ -2,6 +2,7 @@
 
 use super::pair::PairConfig;
 use crate::error::{Error, Result};
+use crate::model::setting::at_least;
 use serde::{Deserialize, Serialize};
 
 /// Where positions start.
@@ -139,48 +140,48 @@ impl LstepConfig {
 
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
-        for (setting, value) in [
-            ("time_width", self.time_width),
-            ("node_width", self.node_width),
-            ("position_width", self.position_width),
-            ("snapshots", self.snapshots),
-            ("recent", self.recent),
-            ("heads", self.heads),
-        ] {
-            if value == 0 {
-                return Err(Error::setting(setting, value, "it has to be at least 1"));
-            }
-        }
-        for (setting, value) in [("alpha_neg", self.alpha_neg), ("alpha_pe", self.alpha_pe)] {
+        at_least(&[
+            ("model.time_width", self.time_width, 1),
+            ("model.node_width", self.node_width, 1),
+            ("model.position_width", self.position_width, 1),
+            ("model.snapshots", self.snapshots, 1),
+            ("model.recent", self.recent, 1),
+            ("model.heads", self.heads, 1),
+        ])?;
+        for (setting, value) in [("model.alpha_neg", self.alpha_neg), ("model.alpha_pe", self.alpha_pe)] {
             if !(0.0..=1.0).contains(&value) {
                 return Err(Error::setting(setting, value, "it has to be between 0 and 1"));
             }
         }
         if !(self.filter_deviation.is_finite() && self.filter_deviation >= 0.0) {
-            return Err(Error::setting("filter_deviation", self.filter_deviation, "it has to be zero or more"));
+            return Err(Error::setting("model.filter_deviation", self.filter_deviation, "it has to be zero or more"));
         }
         if !(self.gap.is_finite() && self.gap >= 0.0) {
-            return Err(Error::setting("gap", self.gap, "it is a length of time: zero or more"));
+            return Err(Error::setting("model.gap", self.gap, "it is a length of time: zero or more"));
         }
         if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite()) {
             let value = format!("{} and {}", self.alpha, self.beta);
-            return Err(Error::setting("alpha and beta", value, "alpha has to be above 1 and beta above 0"));
+            return Err(Error::setting(
+                "model.alpha and model.beta",
+                value,
+                "alpha has to be above 1 and beta above 0",
+            ));
         }
         if let Some(pair) = &self.pair {
             pair.check()?;
             if pair.positions && self.variant == Variant::NoPosition {
                 let remedy = "there are no positions to compare: set pair.positions to false";
-                return Err(Error::setting("pair.positions", true, remedy));
+                return Err(Error::setting("model.pair.positions", true, remedy));
             }
         }
         if self.aggregation == Aggregation::Attention {
             if self.variant == Variant::NoPosition {
                 let remedy = "there are no positions to attend to: set variant to full or position-only";
-                return Err(Error::setting("aggregation", "attention", remedy));
+                return Err(Error::setting("model.aggregation", "attention", remedy));
             }
             if !self.position_width.is_multiple_of(self.heads) {
                 let remedy = format!("position_width is {}: choose heads that divide it", self.position_width);
-                return Err(Error::setting("heads", self.heads, remedy));
+                return Err(Error::setting("model.heads", self.heads, remedy));
             }
         }
         Ok(())

@@ -43,15 +43,15 @@ impl TgnConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
         at_least(&[
-            ("time_width", self.time_width, 1),
-            ("node_width", self.node_width, 1),
-            ("recent", self.recent, 1),
-            ("heads", self.heads, 1),
+            ("model.time_width", self.time_width, 1),
+            ("model.node_width", self.node_width, 1),
+            ("model.recent", self.recent, 1),
+            ("model.heads", self.heads, 1),
         ])?;
         let shared = self.node_width + self.time_width;
         if !shared.is_multiple_of(self.heads) {
             return Err(Error::setting(
-                "heads",
+                "model.heads",
                 self.heads,
                 format!("node_width + time_width, {shared}, is no multiple"),
             ));

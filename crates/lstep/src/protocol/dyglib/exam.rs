@@ -4,6 +4,7 @@ use super::{Columns, Part as EmulatedPart, Sampler, Split as EmulatedSplit, Stra
 use crate::error::{Error, Result};
 use crate::event::Names;
 use crate::protocol::numbered::Numbered;
+use crate::protocol::step::by_events;
 use crate::protocol::{Asked, Exam, Negatives, Part, Setting, Sheet, Split, Strategy, Subject, Visibility};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct DyglibProtocol {
     /// Events in a step, at least 1; the draws depend on it. 200 in DyGLib.
+    #[serde(deserialize_with = "by_events")]
     pub step: u32,
 }
 

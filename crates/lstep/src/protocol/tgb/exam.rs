@@ -4,6 +4,7 @@ use super::{Columns, Generator, Negatives as Lists, pickle};
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Names, NodeId};
 use crate::protocol::numbered::Numbered;
+use crate::protocol::step::by_events;
 use crate::protocol::{
     Asked, Exam, Negatives, Part, Setting, Sheet, Split, StepRule, Strategy, Subject, Visibility, cut,
 };
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct TgbProtocol {
     /// Events in a step, at least 1. 200 in the benchmark's examples.
+    #[serde(deserialize_with = "by_events")]
     pub step: u32,
     /// What questions may see. The leaderboard holds results of `step` and of `event`, which are not comparable.
     pub visibility: Visibility,

@@ -3,20 +3,21 @@
 //! A cell that learns is an ordinary run, so stopping, going on and asking it later work as for `lstep train`. A folder with other
 //! settings than those asked for is refused, never reused.
 
-use super::{CellResult, Training};
+use super::CellResult;
 use crate::checkpoint::write_text;
 use crate::error::{Error, InputFault, Result};
 use crate::protocol::{Asked, Part, Setting, Strategy};
 use crate::read::read;
 use crate::run::config::{DataConfig, RunConfig};
+use crate::run::difference::difference;
 use crate::run::fit::{Fit, Moment};
 use crate::run::folder::RunFolder;
 use crate::run::job::{Contender, Evaluation, Stream};
 use crate::run::report::{EvaluationReport, ResultRow};
+use crate::run::training::Training;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
-use toml::{Table, Value};
 
 /// The file that says which stream a cell is about.
 const ABOUT: &str = "cell.toml";
@@ -259,24 +260,4 @@ fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
     if !list.contains(&value) {
         list.push(value);
     }
-}
-
-/// The first setting in which what is found differs from what is asked for.
-fn difference<T: Serialize>(asked: &T, found: &T) -> Option<String> {
-    let table = |settings: &T| Value::Table(Table::try_from(settings).expect("settings are plain data"));
-    first_difference("", Some(&table(asked)), Some(&table(found)))
-}
-
-fn first_difference(path: &str, asked: Option<&Value>, found: Option<&Value>) -> Option<String> {
-    if let (Some(Value::Table(asked)), Some(Value::Table(found))) = (asked, found) {
-        let mut keys: Vec<&String> = asked.keys().chain(found.keys()).collect();
-        keys.sort();
-        keys.dedup();
-        return keys.into_iter().find_map(|key| {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            first_difference(&path, asked.get(key), found.get(key))
-        });
-    }
-    let shown = |value: Option<&Value>| value.map_or("absent".to_string(), Value::to_string);
-    (asked != found).then(|| format!("{path} is {} there, {} is asked for", shown(found), shown(asked)))
 }

@@ -50,13 +50,13 @@ impl PairConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
         if self.hidden == 0 {
-            return Err(Error::setting("pair.hidden", self.hidden, "it has to be at least 1"));
+            return Err(Error::setting("model.pair.hidden", self.hidden, "it has to be at least 1"));
         }
         if !self.walks.is_multiple_of(64) {
-            return Err(Error::setting("pair.walks", self.walks, "it has to be a multiple of 64, or 0"));
+            return Err(Error::setting("model.pair.walks", self.walks, "it has to be a multiple of 64, or 0"));
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return Err(Error::setting("pair.dropout", self.dropout, "it has to be at least 0 and below 1"));
+            return Err(Error::setting("model.pair.dropout", self.dropout, "it has to be at least 0 and below 1"));
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
         negatives_filled: 0,
         negatives_meeting: 0,
         seconds: 0.1,
+        events_per_second: 1.0,
     };
     CellResult {
         dataset: dataset.into(),
