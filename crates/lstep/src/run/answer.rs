@@ -144,7 +144,7 @@ impl Answerer {
                 self.names.find(&name, side).ok_or_else(|| {
                     let column = if side == Side::Source { "source" } else { "destination" };
                     let fault = InputFault::new(path.display().to_string(), "is in no event on that side", ADD_EVENTS);
-                    fault.column(column).value(&name)
+                    Error::from(fault.column(column).value(&name))
                 })
             };
             let (source, destination) =
