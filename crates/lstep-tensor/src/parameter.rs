@@ -97,6 +97,12 @@ impl Parameters {
         self.by_name.get(name).copied().ok_or_else(|| Error::UnknownParameter { name: name.to_owned() })
     }
 
+    /// Moves every value by this share of its way to that of another copy of the same parameters.
+    pub fn approach(&mut self, other: &Parameters, share: f32) {
+        assert_eq!(self.len, other.len, "values of different parameters");
+        vector::approach(self.flat_mut(), other.flat(), share);
+    }
+
     /// How many parameters there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -283,6 +289,20 @@ mod tests {
         assert_ne!(changed, copy.version());
         copy.load("a", &[1.0, 0.0]).expect("its shape");
         assert_ne!(changed, copy.version());
+    }
+
+    #[test]
+    fn values_approach_those_of_a_copy_by_a_share() {
+        let mut slow = Parameters::new(0);
+        let a = slow.add("a", 1, 2, Init::Zeros);
+        let mut fast = slow.clone();
+        fast.values_mut(a).copy_from_slice(&[1.0, -4.0]);
+        let before = slow.version();
+        slow.approach(&fast, 0.25);
+        assert_eq!(slow.get(a).values, [0.25, -1.0]);
+        assert_ne!(slow.version(), before);
+        slow.approach(&fast, 1.0);
+        assert_eq!(slow.get(a).values, fast.get(a).values);
     }
 
     #[test]

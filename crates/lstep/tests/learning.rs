@@ -33,7 +33,8 @@ fn with_another_future(events: &Events, first: usize) -> Events {
 fn pupil(model: &str, log: &EventLog, split: &Split) -> (Box<dyn Pupil>, TrainConfig) {
     let model = ModelConfig::learned(model).expect("known");
     let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
-    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: config.train.clip };
+    let optimiser =
+        Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: config.train.clip, average: config.train.average };
     (config.model.pupil(&facts(log, split), 0, optimiser).expect("a pupil"), config.train)
 }
 

@@ -171,6 +171,15 @@ multiversion! {
     }
 }
 
+multiversion! {
+    /// `out[i]` += share (`a[i]` - `out[i]`).
+    pub(crate) fn approach(out: &mut [f32], a: &[f32], share: f32) {
+        for (o, &a) in out.iter_mut().zip(a) {
+            *o = share.mul_add(a - *o, *o);
+        }
+    }
+}
+
 /// out += sum over `rows` of `factor * row`, several rows in one pass so that `out` is loaded and stored once per four.
 ///
 /// The order of additions into each element is that of the iterator, whatever the grouping.

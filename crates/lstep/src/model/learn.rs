@@ -80,6 +80,8 @@ pub struct Optimiser {
     pub adam: AdamConfig,
     /// Largest norm of all gradients together, if they are clipped.
     pub clip: Option<f64>,
+    /// What a running mean of the weights keeps of itself at every lesson, in [0, 1); with 0 there is none.
+    pub average: f64,
 }
 
 /// A learner with its state and its optimiser, whichever model it is.
@@ -88,6 +90,9 @@ pub trait Pupil: Session {
     /// that the step was predicted with, as it does when scoring, and what was computed for the one serves the other. Tells
     /// the step's loss, if there was one.
     fn learn(&mut self, past: Past<'_>, known: Revealed<'_>, lesson: Lesson<'_>, draw: Draw) -> Result<Option<f64>>;
+
+    /// Puts the running mean of the weights in the place of those that learn, and back. Nothing happens where there is none.
+    fn exchange(&mut self);
 
     /// Goes on with this share of the step size that the optimiser began with.
     fn slow_down(&mut self, share: f64);
@@ -109,9 +114,10 @@ pub trait Pupil: Session {
 pub fn teach<M: Learner + 'static>(model: M, facts: &Facts, optimiser: Optimiser) -> Box<dyn Pupil> {
     let gradients = Gradients::of(model.parameters());
     let adam = Adam::new(model.parameters(), optimiser.adam);
+    let average = (optimiser.average > 0.0).then(|| model.parameters().clone());
     let state = model.begin(facts);
     let joined = Joined { model: Arc::new(model), state };
-    Box::new(Taught { joined, facts: facts.clone(), gradients, adam, optimiser, workspace: Workspace::new() })
+    Box::new(Taught { joined, facts: facts.clone(), gradients, adam, average, optimiser, workspace: Workspace::new() })
 }
 
 struct Taught<M: Learner> {
@@ -119,6 +125,7 @@ struct Taught<M: Learner> {
     facts: Facts,
     gradients: Gradients,
     adam: Adam,
+    average: Option<Parameters>,
     optimiser: Optimiser,
     workspace: Workspace,
 }
@@ -160,9 +167,20 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
                 // A fork that still evaluates keeps the weights it was given.
                 let model = Arc::make_mut(&mut self.joined.model);
                 self.adam.step(model.parameters_mut(), &self.gradients);
+                if let Some(average) = &mut self.average {
+                    // The plain mean at first, so that the weights before learning are soon forgotten.
+                    let share = (1.0 - self.optimiser.average).max(1.0 / self.adam.steps() as f64);
+                    average.approach(model.parameters(), share as f32);
+                }
             }
             Ok(loss)
         })
+    }
+
+    fn exchange(&mut self) {
+        if let Some(average) = &mut self.average {
+            std::mem::swap(Arc::make_mut(&mut self.joined.model).parameters_mut(), average);
+        }
     }
 
     fn slow_down(&mut self, share: f64) {
@@ -182,6 +200,9 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
         for parameter in model.parameters().iter() {
             checkpoint.push_f32(&format!("weight.{}", parameter.name), parameter.values);
         }
+        for parameter in self.average.iter().flat_map(Parameters::iter) {
+            checkpoint.push_f32(&format!("average.{}", parameter.name), parameter.values);
+        }
         for moments in self.adam.moments() {
             checkpoint.push_f32(&format!("first.{}", moments.name), moments.first);
             checkpoint.push_f32(&format!("second.{}", moments.name), moments.second);
@@ -198,6 +219,9 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
             let first = checkpoint.f32(&format!("first.{name}"))?;
             let second = checkpoint.f32(&format!("second.{name}"))?;
             self.adam.load(Moments { name, first, second })?;
+            if let Some(average) = &mut self.average {
+                average.load(name, checkpoint.f32(&format!("average.{name}"))?)?;
+            }
         }
         self.adam.load_steps(checkpoint.u64("adam.steps")?.first().copied().unwrap_or(0));
         self.joined.state = model.load_state(&self.facts, &mut checkpoint)?;

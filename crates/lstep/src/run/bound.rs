@@ -114,7 +114,8 @@ fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
     let mut checkpoint = trained.checkpoint()?;
     let names: Vec<String> = model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();
     for name in &names {
-        model.parameters_mut().load(name, checkpoint.f32(&format!("weight.{name}"))?)?;
+        let asked = if trained.config().train.average > 0.0 { "average" } else { "weight" };
+        model.parameters_mut().load(name, checkpoint.f32(&format!("{asked}.{name}"))?)?;
     }
     let state = model.load_state(&trained.ground.facts, &mut checkpoint)?;
     Ok((model, state))

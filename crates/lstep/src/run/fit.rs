@@ -197,7 +197,9 @@ impl Fit {
             let share = 1.0 - f64::from(first) / self.course.steps() as f64;
             let train_seconds = started.elapsed().as_secs_f64();
             self.save("last.safetensors")?;
+            self.pupil.exchange();
             let report = self.validate(train_seconds, share)?;
+            self.pupil.exchange();
             if report.improved {
                 duplicate(&self.folder.file("last.safetensors"), &self.folder.file("best.safetensors"))?;
             }

@@ -58,7 +58,7 @@ impl Ground {
     pub fn pupil(&self) -> Result<Box<dyn Pupil>> {
         let train = &self.config.train;
         let adam = AdamConfig { learning_rate: train.learning_rate, ..AdamConfig::default() };
-        self.config.model.pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip })
+        self.config.model.pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip, average: train.average })
     }
 
     pub fn visibility(&self) -> Visibility {

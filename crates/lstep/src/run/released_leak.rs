@@ -118,8 +118,11 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
         Course::new(&log, &split, protocol.step, protocol.visibility, &TrainConfig { seed, ..TrainConfig::default() })?;
     let model = small(&log, gap);
     let facts = facts(&log, &split);
-    let optimiser =
-        Optimiser { adam: AdamConfig { learning_rate: LEARNING_RATE, ..AdamConfig::default() }, clip: None };
+    let optimiser = Optimiser {
+        adam: AdamConfig { learning_rate: LEARNING_RATE, ..AdamConfig::default() },
+        clip: None,
+        average: 0.0,
+    };
     let step = if let StepRule::Events(events) = protocol.step { events } else { Check::default().step };
     let trial = Trial {
         log: &log,

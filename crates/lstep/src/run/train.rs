@@ -31,6 +31,10 @@ pub struct TrainConfig {
     /// Largest norm of all gradients together, above 0; not clipped if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<f64>,
+    /// What a running mean of the weights keeps of itself at every lesson, in [0, 1). The mean is what is validated and asked, and steadier
+    /// than the weights of the last lesson; with 0 it is these.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub average: f64,
     /// Seed of initial weights and of training's negatives.
     pub seed: u64,
     /// Share of training's negatives that are pairs which met earlier in training, not in the same step, in [0, 1]. The others have
@@ -58,6 +62,7 @@ impl Default for TrainConfig {
             learning_rate: 1e-4,
             half_life: None,
             clip: None,
+            average: 0.0,
             seed: 0,
             historical: 0.0,
             novel: 0.0,
@@ -85,7 +90,7 @@ impl TrainConfig {
         }
         if self.select.is_empty() {
             return Err(Error::setting(
-                "select",
+                "train.select",
                 "[]",
                 "name at least one kind of negatives, for example [\"random\"]",
             ));
@@ -98,6 +103,9 @@ impl TrainConfig {
                 format!("{double}, again at place {place}"),
                 "name every kind once",
             ));
+        }
+        if !(0.0..1.0).contains(&self.average) {
+            return Err(Error::setting("train.average", self.average, "it has to be at least 0 and below 1"));
         }
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {
@@ -423,7 +431,7 @@ mod tests {
         let moved = |half_life: Option<f64>| {
             let train = TrainConfig { half_life, ..TrainConfig::default() };
             let course = Course::new(&log, &split, StepRule::Events(50), Visibility::Event, &train).expect("events");
-            let optimiser = Optimiser { adam: AdamConfig::default(), clip: None };
+            let optimiser = Optimiser { adam: AdamConfig::default(), clip: None, average: 0.0 };
             let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("a model");
             let mut epoch = |epoch| {
                 course.go_on(pupil.as_mut(), &mut Progress::start(epoch), &mut |_, _| true).expect("an epoch");

@@ -56,6 +56,7 @@ impl Trained {
         }
         let mut pupil = ground.pupil()?;
         origin.load(pupil.as_mut(), &best, Checkpoint::read(&best)?)?;
+        pupil.exchange();
         Ok(Trained { ground, folder: folder.clone(), best, fresh: Mutex::new(Some(pupil)) })
     }
 
@@ -66,6 +67,7 @@ impl Trained {
         }
         let mut pupil = self.ground.pupil()?;
         pupil.load(Checkpoint::read(&self.best)?)?;
+        pupil.exchange();
         Ok(pupil)
     }
 

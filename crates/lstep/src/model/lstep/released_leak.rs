@@ -180,7 +180,7 @@ mod tests {
     #[should_panic(expected = "never saved")]
     fn a_leaking_model_cannot_be_saved() {
         let facts = Facts { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
-        let optimiser = Optimiser { adam: AdamConfig::default(), clip: None };
+        let optimiser = Optimiser { adam: AdamConfig::default(), clip: None, average: 0.0 };
         teach(ReleasedLeak::new(small(), 0).expect("settings"), &facts, optimiser).save(&mut Checkpoint::default());
     }
 
