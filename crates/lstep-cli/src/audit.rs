@@ -24,7 +24,7 @@ pub struct Audit {
     #[arg(value_name = "RUN")]
     run: PathBuf,
 
-    /// How many of the first events to check on; the questions come in their middle
+    /// How many of the first events to check on; the questions come at or after their middle
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     events: usize,
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Ask a model about the end of a stream and print honest numbers.
 ///
 /// EVENTS may also be the folder of a run that `lstep train` made. Its model, protocol and events are then its own; only --negatives,
-/// --setting and --part can be chosen, and other flags are refused.
+/// --setting and --part, and under protocol stream --per-event and --questions, can be chosen, and other flags are refused.
 #[derive(Args)]
 #[command(after_help = "\
 Models:

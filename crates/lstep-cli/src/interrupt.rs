@@ -1,5 +1,5 @@
 //! Ctrl-C, listened to once for the whole program: the step ends, everything is saved, and a second Ctrl-C stops at once, which leaves
-//! whole files, too.
+//! whole files, too. Where everything is saved already, the first one does.
 
 use anyhow::{Context, Result};
 use std::fmt;
@@ -20,15 +20,19 @@ impl fmt::Display for Stopped {
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Whether nothing is lost by stopping at once.
-static SAVED: AtomicBool = AtomicBool::new(false);
+/// How to go on, once nothing is lost by stopping at once.
+static SAVED: OnceLock<String> = OnceLock::new();
 static LISTENING: OnceLock<()> = OnceLock::new();
 
 /// Listens from now on; the flag tells whether to stop.
 pub fn stop_flag() -> Result<&'static AtomicBool> {
     if LISTENING.set(()).is_ok() {
         ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) || SAVED.load(Ordering::Relaxed) {
+            if let Some(how_to_go_on) = SAVED.get() {
+                crate::tell(how_to_go_on);
+                std::process::exit(CODE.into());
+            }
+            if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(CODE.into());
             }
             crate::tell("Stopping after the step; Ctrl-C again stops at once.");
@@ -38,7 +42,8 @@ pub fn stop_flag() -> Result<&'static AtomicBool> {
     Ok(&STOP)
 }
 
-/// From now on Ctrl-C stops at once: what took long is on the disk.
-pub fn all_is_saved() {
-    SAVED.store(true, Ordering::Relaxed);
+/// From now on Ctrl-C stops at once and says this: what took long is on the disk.
+pub fn all_is_saved(how_to_go_on: String) {
+    // Whoever said it first goes on saying it.
+    let _ = SAVED.set(how_to_go_on);
 }

@@ -43,7 +43,7 @@ pub struct Train {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config"])]
     resume: Option<PathBuf>,
 
-    /// What is trained [default: what --config says, else lstep]
+    /// What is trained [default: what --config or --set says, else lstep]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(ModelConfig::LEARNED))]
     model: Option<String>,
 
@@ -83,11 +83,12 @@ impl Train {
         };
         let shown =
             self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
+        let stopped = format!("Stopped and saved. Go on with: lstep train --resume {shown}");
         // Stopped after the last step, too, the evaluation is left for later.
         if !train_showing(&mut fit)? || stop_flag()?.load(Ordering::Relaxed) {
-            bail!(Stopped(format!("Stopped and saved. Go on with: lstep train --resume {shown}")));
+            bail!(Stopped(stopped));
         }
-        all_is_saved();
+        all_is_saved(stopped);
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
         let examined = examine_showing(&trained)?;
@@ -105,14 +106,17 @@ impl Train {
     }
 
     /// Settings that name another model or protocol than a flag would silently go before it.
-    fn refuse_contradiction(&self, file: &str, config: &RunConfig) -> Result<()> {
-        for (flag, given, found) in
-            [("--model", &self.model, config.model.kind()), ("--protocol", &self.protocol, config.protocol.name())]
-        {
+    fn refuse_contradiction(&self, file: Option<&str>, config: &RunConfig) -> Result<()> {
+        for (flag, given, key, found) in [
+            ("--model", &self.model, "model.name=", config.model.kind()),
+            ("--protocol", &self.protocol, "protocol.name=", config.protocol.name()),
+        ] {
             if let Some(given) = given
                 && given != found
             {
-                bail!("{flag} is {given}, but {file} makes it {found}: leave one of the two out");
+                let by_key = self.set.iter().any(|set| set.starts_with(key));
+                let by = file.filter(|_| !by_key).unwrap_or("--set");
+                bail!("{flag} is {given}, but {by} makes it {found}: leave one of the two out");
             }
         }
         Ok(())
@@ -139,7 +143,7 @@ impl Train {
         let text = file.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
         let mut config =
             RunConfig::compose(self.reading.data(&events), named, self.preset.as_deref(), text, &self.set)?;
-        self.refuse_contradiction(file.as_ref().map_or("--set", |(name, _)| name), &config)?;
+        self.refuse_contradiction(file.as_ref().map(|(name, _)| name.as_str()), &config)?;
         // The settings of another run name its events and how they are read; what the command line says goes before it.
         config.data = self.reading.data_over(&events, config.data);
         if let Some(features) = &mut config.data.node_features {

@@ -166,7 +166,9 @@ fn pairs_are_read_with_the_columns_of_the_run() {
     let scored = json(&["score", &run, "--pairs", &place.at("pairs.csv"), "--json"]);
     assert_eq!(scored.as_array().map(Vec::len), Some(1), "{scored}");
     fs::write(place.at("pairs.csv"), format!("who,whom\n{},{}\n", last[0], last[1])).expect("written");
-    refused(&["score", &run, "--pairs", &place.at("pairs.csv")], &["no column \"at\"", "call them who, whom and at"]);
+    refused(&["score", &run, "--pairs", &place.at("pairs.csv")], &["no column \"at\"", "who, whom and at"]);
+    fs::write(place.at("pairs.csv"), format!("who,whom,at\n{},{},soon\n", last[0], last[1])).expect("written");
+    refused(&["score", &run, "--pairs", &place.at("pairs.csv")], &["\"soon\" is not a time", "ISO 8601"]);
 }
 
 #[test]
@@ -182,6 +184,10 @@ fn a_run_can_be_asked_fewer_questions_against_more_candidates() {
     assert!(all["events"].as_u64() > Some(10) && all["mrr"].is_null(), "{all}");
     assert_eq!((some["events"].as_u64(), some["pairs"].as_u64()), (Some(10), Some(60)), "{some}");
     assert!(some["mrr"].as_f64() > Some(0.0), "{some}");
+    let whole = json(&["evaluate", &run, "--negatives", "random", "--per-event", "5", "--json"]);
+    let per_event = |settings: &Value| settings["per_event"].as_u64();
+    assert_eq!(per_event(&whole["protocol_settings"]), Some(5), "{whole}");
+    assert_eq!(per_event(&whole["settings"]["protocol"]), Some(1), "as it was trained: {whole}");
     refused(&["evaluate", &run, "--questions", "0"], &["questions is 0"]);
     let (events, other) = (place.at("events.csv"), place.at("other"));
     let mut arguments = vec!["train", &events, "--out", &other, "--protocol", "dyglib", "--set", "train.epochs=1"];

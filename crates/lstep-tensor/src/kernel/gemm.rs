@@ -15,8 +15,8 @@ use super::simd::{Level, level};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
 
-/// Rows given to one task. Only a matter of balance: results do not depend on it. Small steps have some 150 rows, which threads share more
-/// evenly in more tasks than they can be many.
+/// Rows given to one task. Only a matter of balance: results do not depend on it. Small steps have some 150 rows: in tasks of 24 no thread
+/// waits long for another.
 const ROWS_PER_TASK: usize = 24;
 /// Depth of one packed block: 512 x 272 columns of B stay in a megabyte of second-level cache.
 const DEPTH: usize = 512;

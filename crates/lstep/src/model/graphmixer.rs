@@ -20,7 +20,7 @@
 use super::Facts;
 use super::encoder::{Asked, Encoder, FeatureWidths, Room};
 use super::meetings::{Meetings, Sampling};
-use super::setting::{at_least, check_dropout};
+use super::setting::{check_dropout, within};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -49,9 +49,9 @@ pub struct GraphMixerConfig {
     pub window: usize,
     /// Mixer blocks, at least 1.
     pub layers: usize,
-    /// Inner width of the net over tokens, as a multiple of K; above 0.
+    /// Inner width of the net over tokens, as a multiple of K; above 0, at most 64.
     pub token_expansion: f64,
-    /// Inner width of the net over channels, as a multiple of the channels; above 0.
+    /// Inner width of the net over channels, as a multiple of the channels; above 0, at most 64.
     pub channel_expansion: f64,
     /// Dropout within the mixers, in [0, 1).
     pub dropout: f64,
@@ -77,9 +77,10 @@ impl Default for GraphMixerConfig {
 
 impl GraphMixerConfig {
     fn check(&self) -> Result<()> {
-        at_least(&[
+        within(&[
             ("model.time_width", self.time_width, 1),
             ("model.node_width", self.node_width, 1),
+            ("model.edge_width", self.edge_width, 0),
             ("model.channels", self.channels, 1),
             ("model.recent", self.recent, 2),
             ("model.layers", self.layers, 1),
@@ -88,8 +89,8 @@ impl GraphMixerConfig {
         for (setting, value) in
             [("model.token_expansion", self.token_expansion), ("model.channel_expansion", self.channel_expansion)]
         {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::setting(setting, value, "it has to be above 0"));
+            if !(value > 0.0 && value <= 64.0) {
+                return Err(Error::setting(setting, value, "it has to be above 0 and at most 64"));
             }
         }
         Ok(())

@@ -129,14 +129,14 @@ pub struct Questions {
     pub rows: usize,
     /// Candidates of all of them together.
     pub pairs: usize,
-    /// Sources that have met somebody before the time asked about. Without history laws are kept easily.
+    /// Rows whose source or true destination has met somebody before the time asked about. Without history laws are kept easily.
     pub with_history: usize,
 }
 
 /// What [`check_model`] asks of a stream.
 pub fn questions(log: &EventLog, check: Check) -> Questions {
-    let plan = Plan::new(log, check);
-    Questions { rows: plan.rows.len(), pairs: plan.rows.len() * check.candidates, with_history: plan.with_history(log) }
+    let Plan { rows, with_history, .. } = Plan::new(log, check);
+    Questions { rows: rows.len(), pairs: rows.len() * check.candidates, with_history }
 }
 
 /// The step that is asked about, and which of its events.
@@ -144,42 +144,41 @@ struct Plan {
     steps: Vec<Range<u32>>,
     asked: usize,
     rows: Vec<u32>,
+    with_history: usize,
 }
 
 impl Plan {
-    /// The step in the middle of the stream, unless another has more sources with a history: in a stream with few times the middle
-    /// may well lie at the first of them, before which nothing happened.
+    /// The step in the middle of the stream, unless hardly anybody in it has a history and more have in a later one: in a stream with few
+    /// times the middle may well lie at the first of them, before which nothing happened.
     fn new(log: &EventLog, check: Check) -> Plan {
         let events = log.events();
         let steps = cut(events, 0..events.len() as u32, StepRule::Events(check.step), Visibility::Event);
         let plan = |asked: usize| {
             let step = steps[asked].clone();
-            let rows = check.rows.min(step.len());
+            let count = check.rows.min(step.len());
             // Spread over the step, so that its later rows are asked about, too.
-            let rows = (0..rows).map(|row| step.start + (row * step.len() / rows) as u32).collect();
-            Plan { steps: steps.clone(), asked, rows }
+            let rows: Vec<u32> = (0..count).map(|row| step.start + (row * step.len() / count) as u32).collect();
+            let past = log.past(step.end);
+            let with_history = rows.iter().filter(|&&number| {
+                let event = events.at(number as usize);
+                [event.source, event.destination]
+                    .iter()
+                    .any(|&node| !past.recent(Seed { node, time: event.time }, 1).is_empty())
+            });
+            (asked, with_history.count(), rows)
         };
-        let middle = steps.len() / 2;
-        let mut best = plan(middle);
-        for asked in middle + 1..steps.len() {
-            if 2 * best.with_history(log) >= best.rows.len() {
+        let mut best = plan(steps.len() / 2);
+        for asked in steps.len() / 2 + 1..steps.len() {
+            if 2 * best.1 >= best.2.len() {
                 break;
             }
             let other = plan(asked);
-            if other.with_history(log) > best.with_history(log) {
+            if other.1 > best.1 {
                 best = other;
             }
         }
-        best
-    }
-
-    fn with_history(&self, log: &EventLog) -> usize {
-        let past = log.past(self.steps[self.asked].end);
-        let met_before = |&&number: &&u32| {
-            let event = log.events().at(number as usize);
-            !past.recent(Seed { node: event.source, time: event.time }, 1).is_empty()
-        };
-        self.rows.iter().filter(met_before).count()
+        let (asked, with_history, rows) = best;
+        Plan { steps, asked, rows, with_history }
     }
 }
 
@@ -199,7 +198,7 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(open: &Open<'_>, log: &'a EventLog, check: Check) -> Result<Trial<'a>> {
         let events = log.events();
-        let Plan { mut steps, asked, rows } = Plan::new(log, check);
+        let Plan { mut steps, asked, rows, .. } = Plan::new(log, check);
         let later = steps.split_off(asked);
         let asked = later[0].clone();
         let facts =
@@ -416,5 +415,31 @@ impl<'a> Trial<'a> {
         if let Err(error) = self.session.score(self.log.past(self.asked.end), &ask) {
             self.breaches.push(Breach { law: Law::Unseen, evidence: error.to_string() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(rows: impl Iterator<Item = (u32, u32, f64)>) -> EventLog {
+        let rows: Vec<(u32, u32, f64)> = rows.collect();
+        let nodes = |pick: fn(&(u32, u32, f64)) -> u32| rows.iter().map(|row| NodeId(pick(row))).collect();
+        let times = rows.iter().map(|row| Time::new(row.2).expect("finite")).collect();
+        EventLog::new(Events::new(nodes(|row| row.0), nodes(|row| row.1), times, Features::none()).expect("in order"))
+    }
+
+    #[test]
+    fn questions_come_where_somebody_has_a_history() {
+        let check = Check::default();
+        // More than half of all events are at the first time, before which nothing happened.
+        let two_times = log((0..400).map(|n| (n % 30, 30 + n % 20, if n < 260 { 0.0 } else { 1.0 })));
+        assert_eq!(questions(&two_times, check), Questions { rows: 12, pairs: 60, with_history: 12 });
+        assert!(Plan::new(&two_times, check).rows.iter().all(|&number| number >= 260));
+        // Every source is new, but destinations are not.
+        let new_sources = log((0..400).map(|n| (20 + n, n % 20, f64::from(n))));
+        assert_eq!(questions(&new_sources, check).with_history, 12);
+        let one_time = log((0..400).map(|n| (n % 30, 30 + n % 20, 0.0)));
+        assert_eq!(questions(&one_time, check).with_history, 0);
     }
 }

@@ -146,6 +146,16 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_by_events_takes_counts_alone() {
+        use crate::protocol::dyglib::DyglibProtocol;
+        for text in [r#"{"step": 20}"#, r#"{"step": {"events": 20}}"#] {
+            assert_eq!(serde_json::from_str::<DyglibProtocol>(text).expect("a count").step, 20);
+        }
+        let error = serde_json::from_str::<DyglibProtocol>(r#"{"step": "time"}"#).expect_err("no count").to_string();
+        assert!(error.contains("protocol `stream`"), "{error}");
+    }
+
+    #[test]
     fn steps_by_count_keep_the_short_last_one() {
         let events = stream(&[0., 0., 0., 1., 1., 2., 3.]);
         assert_eq!(cut(&events, 1..7, StepRule::Events(4), Visibility::Event), [1..5, 5..7]);

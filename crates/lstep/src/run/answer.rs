@@ -203,10 +203,15 @@ impl Answerer {
 /// Reads a file whose columns are called as those of the run's events. Flags that would name them belong to other commands.
 fn read_like_the_run(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     read(path, options).map_err(|error| match error {
-        Error::Input(mut fault) if ["--src", "--dst", "--time"].iter().any(|flag| fault.remedy.contains(flag)) => {
-            let name = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_string());
+        // A column that is not found is a fault of the header alone.
+        Error::Input(mut fault) if fault.column.is_none() && fault.remedy.contains("--") => {
+            let name = |given: &Option<String>, usual: &str| match given {
+                Some(number) if number.parse::<usize>().is_ok() => format!("column {number}"),
+                Some(name) => name.clone(),
+                None => usual.to_string(),
+            };
             fault.remedy = format!(
-                "it needs the columns of the run's events: call them {}, {} and {}",
+                "it needs the columns of the run's events: {}, {} and {}",
                 name(&options.source, "source"),
                 name(&options.destination, "destination"),
                 name(&options.time, "time")
@@ -247,7 +252,7 @@ pub fn audit(folder: &RunFolder, events: usize) -> Result<Audited> {
     }
     let check = Check { step, ..Check::default() };
     let questions = questions(&log, check);
-    if questions.with_history == 0 {
+    if questions.with_history == 0 && log.len() < all.len() {
         let remedy = "nobody asked about has met anybody before, so laws would be kept easily: give more events";
         return Err(Error::setting("events", log.len(), remedy));
     }

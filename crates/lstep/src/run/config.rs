@@ -90,22 +90,29 @@ pub struct Named {
 }
 
 impl Named {
-    /// What a file's text names, or single settings after it.
+    /// What a file's text names, or single settings laid over it.
     fn in_settings(file: Option<(&str, &str)>, keys: &[String]) -> Result<Named> {
-        let table: Table = match file {
+        let mut table: Table = match file {
             Some((name, text)) => text.parse().map_err(|error| refused(name, &error))?,
             None => Table::new(),
         };
-        let of = |part: &str| {
-            let start = format!("{part}.name=");
-            let key = keys.iter().rev().find_map(|key| key.strip_prefix(&start));
-            let key = key.map(|name| name.trim_matches('"').to_string());
-            key.or_else(|| Some(table.get(part)?.get("name")?.as_str()?.to_string()))
-        };
-        // The settings of a run have the pair's in a table of their own.
+        let mut named = Named::in_table(&table);
+        for key in keys {
+            // One by one and apart from the others: laid over each other they would be spelt out.
+            table.clear();
+            lay_key_over(&mut table, key)?;
+            let said = Named::in_table(&table);
+            named = Named { model: said.model.or(named.model), protocol: said.protocol.or(named.protocol) };
+        }
+        Ok(named)
+    }
+
+    fn in_table(table: &Table) -> Named {
+        let name = |part: &str| Some(table.get(part)?.get("name")?.as_str()?.to_string());
+        // The settings of a run have the pair's in a table of their own, under the name of L-STEP.
         let tells_of_pairs = table.get("model").is_some_and(|model| model.get("pair").is_some());
-        let model = of("model").map(|name| if name == "lstep" && tells_of_pairs { "lstep-pair".into() } else { name });
-        Ok(Named { model, protocol: of("protocol") })
+        let model = name("model").filter(|name| name != "lstep" || !tells_of_pairs);
+        Named { model: model.or_else(|| tells_of_pairs.then(|| "lstep-pair".into())), protocol: name("protocol") }
     }
 }
 
@@ -149,6 +156,18 @@ impl RunConfig {
         keys: &[String],
     ) -> Result<RunConfig> {
         let said = Named::in_settings(file, keys)?;
+        if let Some((name, text)) = file {
+            let table: Table = text.parse().map_err(|error| refused(name, &error))?;
+            let of_file = Named::in_table(&table);
+            for (what, of_file, said) in
+                [("model", of_file.model, &said.model), ("protocol", of_file.protocol, &said.protocol)]
+            {
+                if let Some(of_file) = of_file.filter(|of_file| Some(of_file) != said.as_ref()) {
+                    let remedy = format!("{name} names {of_file}, whose settings are not for it: name one of the two");
+                    return Err(Error::setting(what, said.clone().unwrap_or_default(), remedy));
+                }
+            }
+        }
         let model = named.model.or(said.model);
         let model = ModelConfig::learned(model.as_deref().unwrap_or(ModelConfig::LEARNED[0]))?;
         let mut config = RunConfig::start(data, model, preset)?;

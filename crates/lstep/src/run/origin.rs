@@ -5,12 +5,14 @@
 
 use super::config::{DataConfig, RunConfig};
 use super::difference::difference;
+use super::folder::RunFolder;
 use super::ground::Ground;
 use super::job::Stream;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::Pupil;
+use crate::protocol::Protocol;
 use std::path::Path;
 
 /// The stream and the settings of a run, as its checkpoints note them.
@@ -58,10 +60,26 @@ impl Origin {
     }
 }
 
+/// What to say of a run whose best epoch is not there.
+pub(super) fn no_best_epoch(folder: &RunFolder, epochs_done: bool) -> Error {
+    let shown = folder.path().display().to_string();
+    let (problem, remedy) = if epochs_done {
+        let problem = "has no best.safetensors, though epochs are finished: it has been removed";
+        (problem, "put it back, or train anew into another folder".to_string())
+    } else {
+        let remedy = format!("go on with: lstep train --resume {shown}");
+        ("has no best.safetensors, for no epoch is finished", remedy)
+    };
+    InputFault::new(shown, problem, remedy).into()
+}
+
 /// The settings without those that may change while a run goes on.
 fn decisive(config: &RunConfig) -> RunConfig {
     let mut config = RunConfig { data: DataConfig::default(), ..config.clone() };
     (config.train.epochs, config.train.patience) = (0, 0);
+    if let Protocol::Tgb(tgb) = &mut config.protocol {
+        tgb.folder = None;
+    }
     config
 }
 

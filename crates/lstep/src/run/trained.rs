@@ -5,11 +5,11 @@ use super::evaluate::{Outcome, evaluate};
 use super::folder::RunFolder;
 use super::ground::{Ground, Spent};
 use super::job::Stream;
-use super::origin::Origin;
+use super::origin::{Origin, no_best_epoch};
 use super::report::{EvaluationReport, ResultRow};
 use super::training::Training;
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::model::{Exhibit, ModelConfig, Pupil, Session};
 use crate::protocol::{Asked, Exam, Part, Protocol, Sheet, Split, cut, negatives_sha256};
@@ -20,6 +20,8 @@ use std::sync::Mutex;
 pub struct Trained {
     pub(super) ground: Ground,
     folder: RunFolder,
+    /// How it is asked: as it was validated, unless somebody wants other questions.
+    protocol: Protocol,
     best: PathBuf,
     /// The pupil after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Pupil>>>,
@@ -44,20 +46,13 @@ impl Trained {
     pub(super) fn read(ground: Ground, folder: &RunFolder, origin: &Origin) -> Result<Trained> {
         let best = folder.file("best.safetensors");
         if !best.exists() {
-            let shown = folder.path().display().to_string();
-            let (problem, remedy) = if folder.epochs().is_ok_and(|epochs| !epochs.is_empty()) {
-                let problem = "has no best.safetensors, though epochs are finished: it has been removed";
-                (problem, "put it back, or train anew into another folder".to_string())
-            } else {
-                let remedy = format!("go on with: lstep train --resume {shown}");
-                ("has no best.safetensors, for no epoch is finished", remedy)
-            };
-            return Err(InputFault::new(shown, problem, remedy).into());
+            return Err(no_best_epoch(folder, folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
         }
         let mut pupil = ground.pupil()?;
         origin.load(pupil.as_mut(), &best, Checkpoint::read(&best)?)?;
         pupil.exchange();
-        Ok(Trained { ground, folder: folder.clone(), best, fresh: Mutex::new(Some(pupil)) })
+        let protocol = ground.config.protocol.clone();
+        Ok(Trained { ground, folder: folder.clone(), protocol, best, fresh: Mutex::new(Some(pupil)) })
     }
 
     /// The pupil as training left it, to be used up.
@@ -102,13 +97,12 @@ impl Trained {
         Ok(self.report(results))
     }
 
-    /// From now on asks each event against this many negatives, and at most so many events of a part; what is not given stays. How it was
-    /// trained does not depend on either. Only protocol `stream` leaves them open.
+    /// From now on asks each event against this many negatives, and at most so many events of a part; what is not given stays. The weights
+    /// are those that the run's own questions chose. Only protocol `stream` leaves them open.
     pub fn ask_otherwise(&mut self, per_event: Option<usize>, questions: Option<usize>) -> Result<()> {
-        let protocol = &mut self.ground.config.protocol;
-        let Protocol::Stream(stream) = protocol else {
+        let Protocol::Stream(stream) = &mut self.protocol else {
             let remedy = "it settles what is asked: leave out --per-event and --questions";
-            return Err(Error::setting("protocol", protocol.name(), remedy));
+            return Err(Error::setting("protocol", self.protocol.name(), remedy));
         };
         stream.per_event = per_event.unwrap_or(stream.per_event);
         stream.questions = questions.or(stream.questions);
@@ -117,7 +111,7 @@ impl Trained {
 
     /// The exams that ask everything asked.
     pub(super) fn exams(&self, asked: &Asked) -> Result<Vec<Exam>> {
-        self.ground.config.protocol.exams(self.ground.subject(), &self.ground.split, asked)
+        self.protocol.exams(self.ground.subject(), &self.ground.split, asked)
     }
 
     /// Those of the questions that this stream can be asked, and why the others cannot: some streams have no new nodes, some have
@@ -161,7 +155,7 @@ impl Trained {
             nodes: stream.names.len(),
             events: stream.log.len(),
             protocol: config.protocol.name().to_string(),
-            protocol_settings: config.protocol.clone(),
+            protocol_settings: self.protocol.clone(),
             model: config.model.to_string(),
             results,
             settings: Some(config.clone()),

@@ -1,7 +1,7 @@
 //! What DyGFormer can be told. Defaults are DyGLib's, for a stream of unknown kind.
 
 use crate::error::{Error, Result};
-use crate::model::setting::{at_least, check_dropout};
+use crate::model::setting::{check_dropout, within};
 use serde::{Deserialize, Serialize};
 
 /// What is done with a history that is shorter than the longest one.
@@ -61,9 +61,10 @@ impl Default for DyGFormerConfig {
 impl DyGFormerConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
-        at_least(&[
+        within(&[
             ("model.time_width", self.time_width, 1),
             ("model.node_width", self.node_width, 1),
+            ("model.edge_width", self.edge_width, 0),
             ("model.channel_width", self.channel_width, 1),
             ("model.longest", self.longest, 2),
             ("model.patch", self.patch, 1),

@@ -2,7 +2,7 @@
 
 use super::pair::PairConfig;
 use crate::error::{Error, Result};
-use crate::model::setting::at_least;
+use crate::model::setting::within;
 use serde::{Deserialize, Serialize};
 
 /// Where positions start.
@@ -140,9 +140,10 @@ impl LstepConfig {
 
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
-        at_least(&[
+        within(&[
             ("model.time_width", self.time_width, 1),
             ("model.node_width", self.node_width, 1),
+            ("model.edge_width", self.edge_width, 0),
             ("model.position_width", self.position_width, 1),
             ("model.snapshots", self.snapshots, 1),
             ("model.recent", self.recent, 1),

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Sampling;
-use crate::model::setting::{at_least, check_dropout};
+use crate::model::setting::{check_dropout, within};
 use serde::{Deserialize, Serialize};
 
 /// TGN's settings.
@@ -42,9 +42,10 @@ impl Default for TgnConfig {
 impl TgnConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
-        at_least(&[
+        within(&[
             ("model.time_width", self.time_width, 1),
             ("model.node_width", self.node_width, 1),
+            ("model.edge_width", self.edge_width, 0),
             ("model.recent", self.recent, 1),
             ("model.heads", self.heads, 1),
         ])?;

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time};
 use crate::graph::{Past, Seed};
 use crate::model::Facts;
+use crate::model::setting::within;
 use lstep_tensor::{ParameterId, Parameters};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -49,9 +50,7 @@ impl Default for PairConfig {
 impl PairConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
-        if self.hidden == 0 {
-            return Err(Error::setting("model.pair.hidden", self.hidden, "it has to be at least 1"));
-        }
+        within(&[("model.pair.hidden", self.hidden, 1), ("model.pair.walks", self.walks, 0)])?;
         if !self.walks.is_multiple_of(64) {
             return Err(Error::setting("model.pair.walks", self.walks, "it has to be a multiple of 64, or 0"));
         }
