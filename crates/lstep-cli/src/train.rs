@@ -168,13 +168,13 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
     let finished = fit.run(&mut |moment| {
         match moment {
             Moment::Step { progress, done, of } => {
-                bar.set_length(of);
-                bar.set_position(done);
                 bar.set_prefix(format!("epoch {}", progress.epoch));
                 bar.set_message(format!("loss {:.4}{quality}", progress.loss()));
+                bar.set_length(of);
+                bar.set_position(done);
             }
             Moment::Epoch(report) => {
-                quality = format!(", validation ap {:.4} before", report.validation_ap);
+                quality = format!(", validation ap {:.4}", report.validation_ap);
                 let line = epoch_line(report);
                 if terminal { bar.println(line) } else { crate::tell(line) }
             }
