@@ -164,7 +164,6 @@ fn training(model: &ModelConfig) -> TrainConfig {
             patience: 5,
             learning_rate: 1e-3,
             clip: Some(1.0),
-            average: 0.99,
             historical: 0.12,
             novel: 0.08,
             select: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
