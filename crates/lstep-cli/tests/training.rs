@@ -428,7 +428,7 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
             let mut arguments = vec!["train".to_string(), place.at("events.csv"), "--out".into(), place.at(run)];
             arguments.extend(["--model".to_string(), name.into()]);
             let all = ["model.time_width=8", "model.node_width=8", "model.edge_width=4", "protocol.step.events=50"];
-            for setting in all.iter().chain(small).chain(&["train.epochs=4"]) {
+            for setting in all.iter().chain(small).chain(&["train.epochs=8", "train.patience=8"]) {
                 arguments.extend(["--set".to_string(), setting.to_string()]);
             }
             arguments
@@ -442,7 +442,8 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
             line = line.split_off(line.rfind("epoch").unwrap_or(0));
         }
         child.kill().expect("killed");
-        child.wait().expect("a child");
+        let status = child.wait().expect("a child");
+        assert!(!status.success(), "{name} was over before it could be killed");
         done(&["train", "--resume", &place.at(&killed)]);
         same_end(&place, &calm, &killed);
 
