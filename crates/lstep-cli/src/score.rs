@@ -40,7 +40,8 @@ pub struct Score {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Table of source, destination and time to score; rows come out in the order of their times
+    /// Table of source, destination and time to score; rows come out in the order of their times. A node that no event names is scored
+    /// as a newcomer, and told
     #[arg(long, value_name = "FILE", conflicts_with = "at")]
     pairs: Option<PathBuf>,
 
@@ -60,6 +61,13 @@ impl Score {
         let answered = self.answer();
         busy.finish_and_clear();
         let scored = answered?;
+        let newcomers = scored.iter().filter(|row| !row.known).count();
+        if newcomers > 0 {
+            crate::tell(format!(
+                "{newcomers} of {} pairs have a node that no event names: it is scored as a newcomer",
+                scored.len()
+            ));
+        }
         if self.json {
             return say(serde_json::to_string_pretty(&scored)?);
         }

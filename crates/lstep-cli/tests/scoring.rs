@@ -3,8 +3,8 @@
 mod small;
 
 use serde_json::Value;
-use small::SMALL;
 use small::place::{Place, done, json, refused};
+use small::{SMALL, text};
 use std::fs;
 
 #[test]
@@ -165,6 +165,13 @@ fn pairs_are_read_with_the_columns_of_the_run() {
     fs::write(place.at("pairs.csv"), format!("who,whom,at\n{},{},9999999999\n", last[0], last[1])).expect("written");
     let scored = json(&["score", &run, "--pairs", &place.at("pairs.csv"), "--json"]);
     assert_eq!(scored.as_array().map(Vec::len), Some(1), "{scored}");
+    let newcomer = format!("who,whom,at\n{},{},9999999999\n{},987654,9999999999\n", last[0], last[1], last[0]);
+    fs::write(place.at("pairs.csv"), newcomer).expect("written");
+    let output = done(&["score", &run, "--pairs", &place.at("pairs.csv"), "--json"]);
+    assert!(text(&output.stderr).contains("1 of 2 pairs"), "{}", text(&output.stderr));
+    let both: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&both[0], &both[1]["known"]), (&scored[0], &Value::Bool(false)), "{both}");
+    assert!(both[1]["score"].as_f64().is_some_and(f64::is_finite) && both[1]["destination"] == "987654", "{both}");
     fs::write(place.at("pairs.csv"), format!("who,whom\n{},{}\n", last[0], last[1])).expect("written");
     refused(&["score", &run, "--pairs", &place.at("pairs.csv")], &["no column \"at\"", "who, whom and at"]);
     fs::write(place.at("pairs.csv"), format!("who,whom,at\n{},{},soon\n", last[0], last[1])).expect("written");

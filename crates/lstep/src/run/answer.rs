@@ -12,9 +12,6 @@ use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
 use serde::Serialize;
 use std::path::Path;
 
-/// What to do about a node that nobody knows.
-const ADD_EVENTS: &str = "check the id, or add its events with --events";
-
 /// A model that has observed everything it was given.
 pub struct Answerer {
     live: Live,
@@ -38,6 +35,8 @@ pub struct Scored {
     pub score: f64,
     /// Its sigmoid.
     pub probability: f64,
+    /// Whether events name both; one that none names is scored as a newcomer.
+    pub known: bool,
 }
 
 impl Answerer {
@@ -129,24 +128,19 @@ impl Answerer {
             scores.values().iter().copied().zip(self.destinations.iter().copied()).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         ranked.truncate(count);
-        Ok(ranked.into_iter().map(|(score, node)| self.scored(source, node, time, score)).collect())
+        Ok(ranked.into_iter().map(|(score, node)| self.scored(&self.names, source, node, time, score)).collect())
     }
 
-    /// The scores of the pairs of a file, in the order of their times, equal ones in the file's order.
+    /// The scores of the pairs of a file, in the order of their times, equal ones in the file's order. Nodes that no event names are newcomers:
+    /// a service is asked about them before their first event.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
         let options = ReadOptions { features: FeatureColumns::None, sort: true, ..self.columns.clone() };
         let pairs = read_like_the_run(path, &options)?;
+        let mut names = self.names.clone();
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
         for event in pairs.events.iter() {
-            let node = |node, side| {
-                let name = pairs.names.name(node).to_string();
-                self.names.find(&name, side).ok_or_else(|| {
-                    let column = if side == Side::Source { "source" } else { "destination" };
-                    let fault = InputFault::new(path.display().to_string(), "is in no event on that side", ADD_EVENTS);
-                    Error::from(fault.column(column).value(&name))
-                })
-            };
+            let mut node = |node, side| names.intern(&pairs.names.name(node).to_string(), side);
             let (source, destination) =
                 (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
             let text = pairs.clock.show(event.time);
@@ -163,13 +157,15 @@ impl Answerer {
         }
         let scores = self.live.score(&ask)?;
         let scored = rows.into_iter().zip(scores.values());
-        Ok(scored.map(|((source, destination, time), &score)| self.scored(source, destination, time, score)).collect())
+        let scored =
+            scored.map(|((source, destination, time), &score)| self.scored(&names, source, destination, time, score));
+        Ok(scored.collect())
     }
 
     fn node(&self, id: &str, side: Side) -> Result<NodeId> {
-        self.names
-            .find(id, side)
-            .ok_or_else(|| Error::setting("node", id, format!("no event names it on that side: {ADD_EVENTS}")))
+        self.names.find(id, side).ok_or_else(|| {
+            Error::setting("node", id, "no event names it on that side: check the id, or add its events with --events")
+        })
     }
 
     /// A state that has observed an event cannot answer as if it had not happened; what to do instead, if it would have to.
@@ -189,13 +185,14 @@ impl Answerer {
         Time::new(next).ok_or_else(|| Error::setting("at", next, "name a time"))
     }
 
-    fn scored(&self, source: NodeId, destination: NodeId, time: Time, score: f64) -> Scored {
+    fn scored(&self, names: &Names, source: NodeId, destination: NodeId, time: Time, score: f64) -> Scored {
         Scored {
-            source: self.names.name(source).to_string(),
-            destination: self.names.name(destination).to_string(),
+            source: names.name(source).to_string(),
+            destination: names.name(destination).to_string(),
             time: self.clock.show(time),
             score,
             probability: 1.0 / (1.0 + (-score).exp()),
+            known: [source, destination].iter().all(|node| node.index() < self.names.len()),
         }
     }
 }
