@@ -126,7 +126,7 @@ fn show(audited: &Audited) -> Result<()> {
     say(format!("{}, on the first {} events", audited.model, audited.events))?;
     let Questions { rows, pairs, with_history } = audited.questions;
     say(format!(
-        "asked about {rows} sources, {with_history} of which have met somebody before, and {pairs} candidates"
+        "asked about {rows} events with {pairs} candidates; in {with_history} a node of the event has met somebody before"
     ))?;
     say(table.show().trim_end())
 }

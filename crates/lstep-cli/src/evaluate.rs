@@ -421,30 +421,22 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     let columns = report.results.iter().filter(|row| row.model == report.results[0].model).count();
     let table = if report.results.len() > columns { by_model(report) } else { by_result(report) };
     say(table.show().trim_end())?;
-    let filled = report.results.iter().filter(|row| row.negatives_filled > 0);
-    if let Some(row) = filled.max_by_key(|row| row.negatives_filled) {
-        say(format!(
-            "{} of the {} negatives ({}, {}) are random pairs, for history had no more of that kind",
-            row.negatives_filled,
-            row.pairs - row.events,
-            row.setting,
-            row.negatives
-        ))?;
-    }
-    let meeting = report.results.iter().filter(|row| row.negatives_meeting > 0);
-    if let Some(row) = meeting.max_by_key(|row| row.negatives_meeting) {
-        say(format!(
-            "{} of the {} negatives ({}, {}) meet in their own step, for nobody else was left: smaller steps say more",
-            row.negatives_meeting,
-            row.pairs - row.events,
-            row.setting,
-            row.negatives
-        ))?;
-    }
+    tell_the_worst(report, |row| row.negatives_filled, "are random pairs, for history had no more of that kind")?;
+    let meeting = "meet in their own step, for nobody else was left: smaller steps say more";
+    tell_the_worst(report, |row| row.negatives_meeting, meeting)?;
     if report.results.iter().any(|row| row.mrr.is_some()) {
         say("mrr: mean reciprocal rank of the true destination among its negatives, ties in the middle")?;
     }
     say("ap and auc: mean over steps; pooled: over all scores together")
+}
+
+/// Says what is odd about some of the negatives, where there are most of them.
+fn tell_the_worst(report: &EvaluationReport, count: fn(&ResultRow) -> usize, what: &str) -> Result<()> {
+    let odd = report.results.iter().filter(|row| count(row) > 0);
+    odd.max_by_key(|row| count(row)).map_or(Ok(()), |row| {
+        let negatives = row.pairs - row.events;
+        say(format!("{} of the {negatives} negatives ({}, {}) {what}", count(row), row.setting, row.negatives))
+    })
 }
 
 /// A share with four digits.

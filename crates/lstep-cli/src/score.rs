@@ -41,7 +41,7 @@ pub struct Score {
     top: usize,
 
     /// Table of source, destination and time to score; rows come out in the order of their times. A node that no event names is scored
-    /// as a newcomer, and told
+    /// as a newcomer, which is said
     #[arg(long, value_name = "FILE", conflicts_with = "at")]
     pairs: Option<PathBuf>,
 

@@ -125,11 +125,11 @@ pub fn check_model(open: &Open<'_>, reopen: &Open<'_>, log: &EventLog, check: Ch
 /// How many questions a check asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Questions {
-    /// Sources asked about.
+    /// Events asked about.
     pub rows: usize,
     /// Candidates of all of them together.
     pub pairs: usize,
-    /// Rows whose source or true destination has met somebody before the time asked about. Without history laws are kept easily.
+    /// Those whose source or destination has met somebody before the time asked about. Without history laws are kept easily.
     pub with_history: usize,
 }
 

@@ -357,6 +357,12 @@ mod tests {
         .expect("sorted")
     }
 
+    /// Asks all test events, each against one negative.
+    fn of_test<'a>(events: &'a Events, split: &'a Split) -> StreamSampler<'a> {
+        let (part, setting) = (Part::Test, Setting::Transductive);
+        StreamSampler { events, split, part, setting, seed: 5, per_event: 1, questions: None }
+    }
+
     proptest! {
         #[test]
         fn negatives_are_what_their_names_say(
@@ -427,15 +433,7 @@ mod tests {
         let rows: Vec<(u32, u32, u32)> = (0..40).map(|n| (0, n % 8, n)).collect();
         let events = stream(&rows);
         let split = Split::chronological(&events, 0.7, 0.85).expect("parts");
-        let sampler = StreamSampler {
-            events: &events,
-            split: &split,
-            part: Part::Test,
-            setting: Setting::Transductive,
-            seed: 0,
-            per_event: usize::MAX,
-            questions: None,
-        };
+        let sampler = StreamSampler { per_event: usize::MAX, ..of_test(&events, &split) };
         let steps = cut(&events, split.test.clone(), StepRule::Events(1), Visibility::Event);
         let (_, negatives) = sampler.sample(&[Strategy::Random], &steps).expect("eight destinations");
         assert!((0..negatives[0].len()).all(|row| negatives[0].row(row).1.len() == 7));
@@ -447,15 +445,7 @@ mod tests {
         let events = stream(&rows);
         let split = Split::chronological(&events, 0.7, 0.85).expect("parts");
         let sample = |size| {
-            let sampler = StreamSampler {
-                events: &events,
-                split: &split,
-                part: Part::Test,
-                setting: Setting::Transductive,
-                seed: 5,
-                per_event: 1,
-                questions: None,
-            };
+            let sampler = of_test(&events, &split);
             let steps = cut(&events, split.test.clone(), StepRule::Events(size), Visibility::Event);
             sampler.sample(&[Strategy::Random], &steps).expect("destinations").1.remove(0)
         };
@@ -471,15 +461,7 @@ mod tests {
         let split = Split::chronological(&events, 0.5, 0.75).expect("parts");
         let steps = cut(&events, split.test.clone(), StepRule::Events(20), Visibility::Event);
         let sample = |questions| {
-            let sampler = StreamSampler {
-                events: &events,
-                split: &split,
-                part: Part::Test,
-                setting: Setting::Transductive,
-                seed: 5,
-                per_event: 3,
-                questions,
-            };
+            let sampler = StreamSampler { per_event: 3, questions, ..of_test(&events, &split) };
             let (asked, mut drawn) = sampler.sample(&[Strategy::Random], &steps).expect("destinations");
             (asked.concat(), drawn.remove(0))
         };

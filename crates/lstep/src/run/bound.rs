@@ -100,12 +100,12 @@ pub fn bound(folder: &RunFolder, most: usize, watch: &dyn Fn(u64, u64)) -> Resul
 
 /// The model itself, not as any model: the theorem speaks of its weights.
 fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
-    let config = match trained.config().model.clone() {
-        ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config,
+    let config = match &trained.config().model {
+        ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config.clone(),
         other => {
             return Err(Error::setting(
                 "model",
-                &other,
+                other,
                 "the theorem is about L-STEP's positions: name a run that has them",
             ));
         }
@@ -113,8 +113,8 @@ fn open(trained: &Trained) -> Result<(Lstep, <Lstep as Model>::State)> {
     let mut model = Lstep::new(config, 0)?;
     let mut checkpoint = trained.checkpoint()?;
     let names: Vec<String> = model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();
+    let asked = if trained.config().train.average > 0.0 { "average" } else { "weight" };
     for name in &names {
-        let asked = if trained.config().train.average > 0.0 { "average" } else { "weight" };
         model.parameters_mut().load(name, checkpoint.f32(&format!("{asked}.{name}"))?)?;
     }
     let state = model.load_state(&trained.ground.facts, &mut checkpoint)?;

@@ -90,19 +90,28 @@ pub struct Named {
 }
 
 impl Named {
-    /// What a file's text names, or single settings laid over it.
+    /// What a file's text or single settings name. A key that names another than the file is refused: the file's settings are not for it.
     fn in_settings(file: Option<(&str, &str)>, keys: &[String]) -> Result<Named> {
-        let mut table: Table = match file {
-            Some((name, text)) => text.parse().map_err(|error| refused(name, &error))?,
-            None => Table::new(),
+        let mut named = match file {
+            Some((name, text)) => Named::in_table(&text.parse().map_err(|error| refused(name, &error))?),
+            None => Named::default(),
         };
-        let mut named = Named::in_table(&table);
+        let of_file = named.clone();
         for key in keys {
             // One by one and apart from the others: laid over each other they would be spelt out.
-            table.clear();
+            let mut table = Table::new();
             lay_key_over(&mut table, key)?;
             let said = Named::in_table(&table);
             named = Named { model: said.model.or(named.model), protocol: said.protocol.or(named.protocol) };
+        }
+        let parts = [("model", of_file.model, &named.model), ("protocol", of_file.protocol, &named.protocol)];
+        for (what, of_file, said) in parts {
+            if let (Some((file, _)), Some(of_file), Some(said)) = (file, of_file, said)
+                && of_file != *said
+            {
+                let remedy = format!("{file} names {of_file}, whose settings are not for it: name one of the two");
+                return Err(Error::setting(what, said, remedy));
+            }
         }
         Ok(named)
     }
@@ -156,18 +165,6 @@ impl RunConfig {
         keys: &[String],
     ) -> Result<RunConfig> {
         let said = Named::in_settings(file, keys)?;
-        if let Some((name, text)) = file {
-            let table: Table = text.parse().map_err(|error| refused(name, &error))?;
-            let of_file = Named::in_table(&table);
-            for (what, of_file, said) in
-                [("model", of_file.model, &said.model), ("protocol", of_file.protocol, &said.protocol)]
-            {
-                if let Some(of_file) = of_file.filter(|of_file| Some(of_file) != said.as_ref()) {
-                    let remedy = format!("{name} names {of_file}, whose settings are not for it: name one of the two");
-                    return Err(Error::setting(what, said.clone().unwrap_or_default(), remedy));
-                }
-            }
-        }
         let model = named.model.or(said.model);
         let model = ModelConfig::learned(model.as_deref().unwrap_or(ModelConfig::LEARNED[0]))?;
         let mut config = RunConfig::start(data, model, preset)?;
@@ -342,10 +339,22 @@ mod tests {
         }
         let tgb = compose(Named::default(), None, Some(("my.toml", "[protocol]\nname = \"tgb\"\n")), &[]);
         assert_eq!(tgb.protocol, start(None).under("tgb").expect("known").protocol);
-        let error =
-            RunConfig::compose(DataConfig::default(), Named::default(), None, None, &["model.name=edgebank".into()]);
-        let error = error.expect_err("it learns nothing").to_string();
+        for (key, name) in
+            [("model.name='tgn'", "tgn"), ("model={name=\"tgn\"}", "tgn"), ("model.pair.history=8", "lstep-pair")]
+        {
+            let flag = Named { model: Some(name.into()), protocol: None };
+            let found = compose(Named::default(), None, None, &[key.to_string()]);
+            assert_eq!((found.model.kind(), found.train), (name, compose(flag, None, None, &[]).train), "{key}");
+        }
+        let refused = |file: Option<(&str, &str)>, key: &str| {
+            let keys = [key.to_string()];
+            let config = RunConfig::compose(DataConfig::default(), Named::default(), Some("canparl"), file, &keys);
+            config.expect_err("no such model").to_string()
+        };
+        let error = refused(None, "model.name=edgebank");
         assert!(error.contains("edgebank") && error.contains("lstep-pair"), "{error}");
+        let error = refused(Some(("tgn.toml", "[model]\nname = \"tgn\"\n")), "model.name=graphmixer");
+        assert!(error.contains("tgn.toml names tgn") && error.contains("graphmixer"), "{error}");
     }
 
     #[test]

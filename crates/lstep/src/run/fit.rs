@@ -9,7 +9,7 @@ use super::evaluate::{Outcome, evaluate};
 use super::folder::RunFolder;
 use super::ground::Ground;
 use super::job::Stream;
-use super::origin::{Origin, no_best_epoch};
+use super::origin::Origin;
 use super::train::{Course, EpochReport, Progress, Selection, ValidationRow, mean_quality};
 use super::trained::Trained;
 use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
@@ -107,8 +107,8 @@ impl Fit {
         };
         fit.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
         fit.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
-        if fit.selection.best_epoch > 0 && !fit.folder.file("best.safetensors").exists() {
-            return Err(no_best_epoch(&fit.folder, true));
+        if fit.selection.best_epoch > 0 && !fit.folder.best().exists() {
+            return Err(fit.folder.without_best(true));
         }
         fit.origin.load(fit.pupil.as_mut(), &path, checkpoint)?;
         fit.keep_metrics_before(fit.progress.epoch)?;
@@ -204,7 +204,7 @@ impl Fit {
             let report = self.validate(train_seconds, share)?;
             self.pupil.exchange();
             if report.improved {
-                duplicate(&self.folder.file("last.safetensors"), &self.folder.file("best.safetensors"))?;
+                duplicate(&self.folder.file("last.safetensors"), &self.folder.best())?;
             }
             let line = serde_json::to_string(&report).expect("a report is plain data");
             append_line(self.folder.file("metrics.jsonl"), &line)?;

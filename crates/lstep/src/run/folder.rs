@@ -44,6 +44,24 @@ impl RunFolder {
         self.file("config.toml").exists()
     }
 
+    /// Weights, moments and state of the best epoch.
+    pub(super) fn best(&self) -> PathBuf {
+        self.file("best.safetensors")
+    }
+
+    /// What to say where the best epoch is not there.
+    pub(super) fn without_best(&self, epochs_done: bool) -> Error {
+        let shown = self.path.display().to_string();
+        let (problem, remedy) = if epochs_done {
+            let problem = "has no best.safetensors, though epochs are finished: it has been removed";
+            (problem, "put it back, or train anew into another folder".to_string())
+        } else {
+            let remedy = format!("go on with: lstep train --resume {shown}");
+            ("has no best.safetensors, for no epoch is finished", remedy)
+        };
+        InputFault::new(shown, problem, remedy).into()
+    }
+
     /// What every epoch did.
     pub fn epochs(&self) -> Result<Vec<EpochReport>> {
         let path = self.file("metrics.jsonl");

@@ -5,7 +5,6 @@
 
 use super::config::{DataConfig, RunConfig};
 use super::difference::difference;
-use super::folder::RunFolder;
 use super::ground::Ground;
 use super::job::Stream;
 use crate::checkpoint::Checkpoint;
@@ -58,19 +57,6 @@ impl Origin {
         let problem = format!("was trained with other settings than config.toml has now ({other})");
         Err(InputFault::new(file, problem, "put config.toml back as it was, or train anew").into())
     }
-}
-
-/// What to say of a run whose best epoch is not there.
-pub(super) fn no_best_epoch(folder: &RunFolder, epochs_done: bool) -> Error {
-    let shown = folder.path().display().to_string();
-    let (problem, remedy) = if epochs_done {
-        let problem = "has no best.safetensors, though epochs are finished: it has been removed";
-        (problem, "put it back, or train anew into another folder".to_string())
-    } else {
-        let remedy = format!("go on with: lstep train --resume {shown}");
-        ("has no best.safetensors, for no epoch is finished", remedy)
-    };
-    InputFault::new(shown, problem, remedy).into()
 }
 
 /// The settings without those that may change while a run goes on.

@@ -5,7 +5,7 @@ use super::evaluate::{Outcome, evaluate};
 use super::folder::RunFolder;
 use super::ground::{Ground, Spent};
 use super::job::Stream;
-use super::origin::{Origin, no_best_epoch};
+use super::origin::Origin;
 use super::report::{EvaluationReport, ResultRow};
 use super::training::Training;
 use crate::checkpoint::Checkpoint;
@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::model::{Exhibit, ModelConfig, Pupil, Session};
 use crate::protocol::{Asked, Exam, Part, Protocol, Sheet, Split, cut, negatives_sha256};
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 /// A trained run, opened to be asked.
@@ -22,7 +21,6 @@ pub struct Trained {
     folder: RunFolder,
     /// How it is asked: as it was validated, unless somebody wants other questions.
     protocol: Protocol,
-    best: PathBuf,
     /// The pupil after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Pupil>>>,
 }
@@ -44,15 +42,15 @@ impl Trained {
     }
 
     pub(super) fn read(ground: Ground, folder: &RunFolder, origin: &Origin) -> Result<Trained> {
-        let best = folder.file("best.safetensors");
+        let best = folder.best();
         if !best.exists() {
-            return Err(no_best_epoch(folder, folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
+            return Err(folder.without_best(folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
         }
         let mut pupil = ground.pupil()?;
         origin.load(pupil.as_mut(), &best, Checkpoint::read(&best)?)?;
         pupil.exchange();
         let protocol = ground.config.protocol.clone();
-        Ok(Trained { ground, folder: folder.clone(), protocol, best, fresh: Mutex::new(Some(pupil)) })
+        Ok(Trained { ground, folder: folder.clone(), protocol, fresh: Mutex::new(Some(pupil)) })
     }
 
     /// The pupil as training left it, to be used up.
@@ -61,7 +59,7 @@ impl Trained {
             return Ok(pupil);
         }
         let mut pupil = self.ground.pupil()?;
-        pupil.load(Checkpoint::read(&self.best)?)?;
+        pupil.load(Checkpoint::read(self.folder.best())?)?;
         pupil.exchange();
         Ok(pupil)
     }
@@ -209,6 +207,6 @@ impl Trained {
 
     /// Weights, moments and the state after training.
     pub(super) fn checkpoint(&self) -> Result<Checkpoint<'static>> {
-        Checkpoint::read(&self.best)
+        Checkpoint::read(self.folder.best())
     }
 }
