@@ -164,6 +164,10 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
     let mut quality = String::new();
     if !fit.is_finished() {
         crate::tell(format!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events()));
+        if fit.config().train.multiplies_slowly() {
+            let why = "this processor has no matrix unit for train.products=split (amx_bf16), so the same numbers are worked out slowly";
+            crate::tell(format!("note: {why}; leave it out to train faster"));
+        }
     }
     let finished = fit.run(&mut |moment| {
         match moment {

@@ -71,6 +71,35 @@ fn products(c: &mut Criterion) {
     group.finish();
 }
 
+/// A layer's three products, forward and backward, by either kind of arithmetic: the wide layers of a mixer over 48 histories of 20.
+fn split(c: &mut Criterion) {
+    let mut group = c.benchmark_group(format!("layer (matrix unit: {})", has_matrix_unit()));
+    for (rows, inputs, outputs) in [(960, 172, 688), (960, 688, 172)] {
+        let mut p = Parameters::new(0);
+        let init = Init::Linear { inputs };
+        let (x, w) = (p.add("x", rows, inputs, Init::XavierUniform), p.add("w", outputs, inputs, init));
+        group.throughput(Throughput::Elements((3 * 2 * rows * inputs * outputs) as u64));
+        for (threads, pool) in &pools() {
+            for products in [Products::Exact, Products::Split] {
+                let (mut workspace, mut gradients) = (Workspace::new(), Gradients::of(&p));
+                let id = BenchmarkId::new(format!("{rows} x {inputs} to {outputs} {products:?}"), threads);
+                group.bench_function(id, |b| {
+                    pool.install(|| {
+                        b.iter(|| {
+                            let mut t = workspace.train(&p, Draw::default()).with_products(products);
+                            let (x, w) = (t.parameter(x), t.parameter(w));
+                            let y = t.linear(x, w, None, Activation::Identity);
+                            let loss = t.sum(y);
+                            t.backward(loss, &mut gradients);
+                        });
+                    });
+                });
+            }
+        }
+    }
+    group.finish();
+}
+
 /// Nine layers on 800 rows: the shapes of a link-prediction encoder with 172 features and 100 time columns.
 fn chain(c: &mut Criterion) {
     let mut p = Parameters::new(0);
@@ -270,6 +299,6 @@ fn position_filter(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(std::time::Duration::from_secs(2)).warm_up_time(std::time::Duration::from_millis(500));
-    targets = products, chain, segment_sum, attention, functions, position_filter
+    targets = products, split, chain, segment_sum, attention, functions, position_filter
 }
 criterion_main!(benches);

@@ -4,6 +4,7 @@
 //! it is first needed, so a pass never clears memory that no gradient reaches. The gradient of an intermediate result is
 //! used up by the operation that made it and cannot be read afterwards; those of parameters are added to [`Gradients`].
 
+use crate::kernel::gemm::Products;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
 use crate::parameter::Gradients;
@@ -22,7 +23,7 @@ impl Tape<'_> {
         if !self.is_tracked(loss) {
             return;
         }
-        let mut tape = self;
+        let (products, mut tape) = (self.products, self);
         let (workspace, parameters, externals) = tape.parts();
         workspace.gradients.reserve(workspace.cursor);
         workspace.touched.clear();
@@ -46,6 +47,7 @@ impl Tape<'_> {
                 touched: &mut workspace.touched,
             },
             scratch: &mut workspace.scratch,
+            products,
         };
         backward.grads.target(loss).row(0)[0] = 1.0;
         for op in workspace.ops.iter().rev() {
@@ -59,6 +61,7 @@ pub(crate) struct Backward<'b> {
     pub read: Reader<'b>,
     pub grads: Grads<'b>,
     pub scratch: &'b mut Scratch,
+    pub products: Products,
 }
 
 impl Backward<'_> {

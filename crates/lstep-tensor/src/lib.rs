@@ -13,6 +13,8 @@
 //! * **The same bits** for the same input on any number of threads and on any instruction set. Work is cut into chunks of
 //!   fixed size and partial sums are merged in order; every kernel is one sequence of fused multiply-adds per element,
 //!   whatever the vector width. On x86-64 without FMA the same bits are computed by software, slowly.
+//! * **Faster products where the processor has a unit for them.** [`Tape::with_products`] lets layers multiply numbers split into two of eight bits
+//!   ([`Products::Split`]); they have their own definition, with the same bits everywhere.
 //! * **Rows that do not know of each other.** A row of [`Tape::linear`], and of all other operations that work on rows,
 //!   depends on that row and the weights only. Splitting a batch, reordering it, or scoring one row alone changes no bit.
 //! * **No allocation in a steady step.** Values, gradients, indices and notes live in the arrays of a [`Workspace`], which
@@ -93,8 +95,10 @@ pub use adam::{Adam, AdamConfig, Moments};
 pub use error::Error;
 pub use init::Init;
 pub use kernel::activation::Activation;
+pub use kernel::gemm::Products;
 pub use kernel::rows::row_products;
 pub use kernel::simd::{Level, level, limit_level, prefetch};
+pub use kernel::split::has_matrix_unit;
 pub use kernel::vector::signed_logs;
 pub use kernel::waves::{wave_sums, waves_later};
 pub use matrix::Matrix;
@@ -106,7 +110,7 @@ pub use op::position::Runs;
 pub use op::recurrent::Cell;
 pub use op::segment::{Segments, Weighting};
 pub use op::self_attention::Blocks;
-pub use parallel::{awake, awake_in};
+pub use parallel::{alone, awake, awake_in};
 pub use parameter::{Gradients, Parameter, ParameterId, Parameters};
 pub use tape::{Draw, Indices, Tape, Times, Var};
 pub use workspace::Workspace;

@@ -138,9 +138,32 @@ const IDLE: u32 = 2_000;
 /// How long a thread then waits for more before it may fall asleep.
 const PATIENCE: Duration = Duration::from_millis(1);
 
+/// Runs `work` with operations that stay on this thread: for parts of something larger that are shared between threads themselves.
+pub fn alone<T>(work: impl FnOnce() -> T) -> T {
+    struct Alone;
+    impl Drop for Alone {
+        fn drop(&mut self) {
+            ALONE.set(ALONE.get() - 1);
+        }
+    }
+    ALONE.set(ALONE.get() + 1);
+    let _alone = Alone;
+    work()
+}
+
+thread_local! {
+    /// How often this thread has been asked to stay alone.
+    static ALONE: Cell<u32> = const { Cell::new(0) };
+}
+
 /// Whether `work` scalar operations should be shared between threads.
 pub(crate) fn is_worth(work: usize) -> bool {
-    work >= WORTH_A_THREAD && rayon::current_num_threads() > 1
+    work >= WORTH_A_THREAD && ALONE.get() == 0 && rayon::current_num_threads() > 1
+}
+
+/// Both, at the same time unless this thread is alone.
+pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    if ALONE.get() == 0 { rayon::join(a, b) } else { (a(), b()) }
 }
 
 /// Calls `task(first_row, rows)` on consecutive chunks of `chunk` rows of `out`.

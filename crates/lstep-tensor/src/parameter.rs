@@ -209,6 +209,17 @@ impl Gradients {
         parallel::chunks(self.flat_mut(), ZERO_CHUNK, work, |_, part| part.fill(0.0));
     }
 
+    /// Adds the gradients of other passes over the same parameters, one after the other.
+    pub fn add(&mut self, others: &[Gradients]) {
+        assert!(others.iter().all(|other| other.len == self.len), "gradients of different parameters");
+        let work = self.len * others.len();
+        parallel::chunks(self.flat_mut(), ZERO_CHUNK, work, |chunk, part| {
+            for other in others {
+                vector::add(part, &other.flat()[chunk * ZERO_CHUNK..][..part.len()]);
+            }
+        });
+    }
+
     /// The gradient of one parameter.
     pub fn get(&self, id: ParameterId) -> Matrix<'_> {
         let entry = &self.entries[id.0];
@@ -235,12 +246,6 @@ impl Gradients {
             vector::scale(self.flat_mut(), factor as f32);
         }
         norm
-    }
-
-    /// Adds the gradients of another pass over the same parameters.
-    pub fn add(&mut self, other: &Gradients) {
-        assert_eq!(self.len, other.len, "gradients of different parameters");
-        vector::add(self.flat_mut(), other.flat());
     }
 
     pub(crate) fn flat(&self) -> &[f32] {

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::kernel::gemm::Products;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
 use crate::parameter::{ParameterId, Parameters};
@@ -68,16 +69,30 @@ pub struct Tape<'a> {
     external_count: usize,
     pub(crate) draw: Option<Draw>,
     pub(crate) dropouts: u64,
+    pub(crate) products: Products,
 }
 
 impl<'a> Tape<'a> {
     pub(crate) fn new(workspace: &'a mut Workspace, parameters: &'a Parameters, draw: Option<Draw>) -> Self {
-        Self { workspace, parameters, externals: [&[]; EXTERNALS], external_count: 0, draw, dropouts: 0 }
+        Self {
+            workspace,
+            parameters,
+            externals: [&[]; EXTERNALS],
+            external_count: 0,
+            draw,
+            dropouts: 0,
+            products: Products::Exact,
+        }
     }
 
     /// Whether gradients can be asked for.
     pub fn is_training(&self) -> bool {
         self.draw.is_some()
+    }
+
+    /// The tape with layers that multiply so, forward and backward.
+    pub fn with_products(self, products: Products) -> Self {
+        Self { products, ..self }
     }
 
     /// A parameter; asking again gives the same handle.

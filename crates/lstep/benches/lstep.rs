@@ -36,7 +36,7 @@ fn main() {
 
 fn measure(name: &str, model: &str, log: &EventLog, config: LstepConfig, rule: StepRule) {
     let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
-    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None, average: 0.0 };
+    let optimiser = Optimiser::default();
     let mut pupil = ModelConfig::Lstep(config).pupil(&facts(log, &split), 0, optimiser).expect("settings are right");
     let course = Course::new(log, &split, rule, Visibility::Event, &TrainConfig::default()).expect("events");
     let started = Instant::now();

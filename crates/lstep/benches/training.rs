@@ -43,7 +43,7 @@ fn pass(millions: f64) {
     let split = Split::chronological(log.events(), 0.998, 0.999).expect("three parts");
     let course =
         Course::new(&log, &split, StepRule::Events(200), Visibility::Event, &TrainConfig::default()).expect("events");
-    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: None, average: 0.0 };
+    let optimiser = Optimiser::default();
     let model = ModelConfig::Lstep(LstepConfig { snapshots: 100, ..LstepConfig::default() });
     let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
     let total = course.events() as u64;

@@ -1,5 +1,5 @@
 //! What holds for every model that learns, whatever it computes: training knows nothing of what comes after it, a state that is saved goes
-//! on as if it had not been, and threads change no score.
+//! on as if it had not been, and threads change no score, no loss and no weight.
 
 use lstep::checkpoint::Checkpoint;
 use lstep::event::{Event, Events, Features, NodeId};
@@ -8,6 +8,7 @@ use lstep::model::{FeatureWidths, ModelConfig, Optimiser, Pupil, Session};
 use lstep::protocol::{Queries, Split, StepRule, Visibility};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::run::{Course, DataConfig, Fit, Progress, RunConfig, RunFolder, Stream, TrainConfig, facts};
+use lstep_tensor::Products;
 
 const STEP: usize = 50;
 /// Where validation and test begin, as shares of the time.
@@ -33,8 +34,7 @@ fn with_another_future(events: &Events, first: usize) -> Events {
 fn pupil(model: &str, log: &EventLog, split: &Split) -> (Box<dyn Pupil>, TrainConfig) {
     let model = ModelConfig::learned(model).expect("known");
     let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
-    let optimiser =
-        Optimiser { adam: lstep_tensor::AdamConfig::default(), clip: config.train.clip, average: config.train.average };
+    let optimiser = Optimiser { adam: lstep_tensor::AdamConfig::default(), ..config.train.optimiser() };
     (config.model.pupil(&facts(log, split), 0, optimiser).expect("a pupil"), config.train)
 }
 
@@ -171,5 +171,41 @@ fn threads_change_no_score_however_much_is_asked() {
             })
         });
         assert!(scores[0] == scores[1], "{model}");
+    }
+}
+
+#[test]
+fn threads_change_no_loss_and_no_weight_whichever_way_layers_multiply() {
+    let events = stream();
+    let split = split(&events);
+    let log = EventLog::new(events);
+    // Lessons long enough to be cut into lanes; few, because two of the models are slow.
+    let lesson = |model: &str, products: Products, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| {
+            let config = ModelConfig::learned(model).expect("known");
+            let train = TrainConfig { products, ..TrainConfig::default() };
+            let mut pupil = config.pupil(&facts(&log, &split), 0, train.optimiser()).expect("a pupil");
+            let course = Course::new(&log, &split, StepRule::Events(120), Visibility::Event, &train).expect("events");
+            let mut progress = Progress::start(1);
+            course.go_on(pupil.as_mut(), &mut progress, &mut |progress, _| progress.step < 3).expect("lessons");
+            let mut checkpoint = Checkpoint::default();
+            pupil.save(&mut checkpoint);
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            checkpoint.write(file.path()).expect("written");
+            (progress.loss().to_bits(), std::fs::read(file.path()).expect("read"))
+        })
+    };
+    for model in ModelConfig::LEARNED {
+        let [exact, split] = [Products::Exact, Products::Split].map(|products| {
+            let one = lesson(model, products, 1);
+            for threads in [2, 6] {
+                assert!(one == lesson(model, products, threads), "{model}, {products:?}, {threads} threads");
+            }
+            one
+        });
+        assert!(exact.1 != split.1, "{model}: two kinds of products");
+        let [exact, split] = [exact.0, split.0].map(f64::from_bits);
+        assert!((exact - split).abs() < 1e-3 * exact, "{model}: {exact} and {split}");
     }
 }

@@ -84,7 +84,12 @@ fn compare<M: Learner>(mut model: M, fixture: &Fixture) {
         .map(|(event, &destination)| Negative { source: event.source, destination })
         .collect();
     let lesson = Lesson { events: step, negatives: &negatives };
-    let tools = Tools { draw: Draw::default(), workspace: &mut Workspace::new(), gradients: &mut gradients };
+    let tools = Tools {
+        draw: Draw::default(),
+        products: lstep_tensor::Products::Exact,
+        workspace: &mut Workspace::new(),
+        gradients: &mut gradients,
+    };
     let loss = model.loss(past, &state, lesson, tools);
     assert_close("loss", loss.expect("learned"), &[fixture.loss], 1e-5);
     for (name, theirs) in &fixture.gradients {

@@ -9,24 +9,40 @@
 //! allocates in every call. The benches compare against it.
 //!
 //! B is packed into panels of a few vectors of columns; A is read in place with any pair of strides.
+//!
+//! That is [`Products::Exact`]. [`Products::Split`] is another definition with the same promises (`split.rs`).
 
 use super::scratch;
 use super::simd::{Level, level};
+use super::split::Split;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
+use std::ops::Range;
 
-/// Rows given to one task. Only a matter of balance: results do not depend on it. Small steps have some 150 rows: in tasks of 24 no thread
-/// waits long for another.
+/// Small steps have some 150 rows: in tasks of 24 no thread waits long for another.
 const ROWS_PER_TASK: usize = 24;
 /// Depth of one packed block: 512 x 272 columns of B stay in a megabyte of second-level cache.
 const DEPTH: usize = 512;
 
+/// How the numbers of a layer's products are multiplied.
+///
+/// Either gives the same bits on every processor and any number of threads; only their speed differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Products {
+    /// One chain of fused multiply-adds in f32.
+    #[default]
+    Exact,
+    /// Each number as the sum of two of 8 significant bits: a product is right to about 16 bits instead of 24. Several times faster where the
+    /// processor has a matrix unit for such numbers ([`has_matrix_unit`](crate::has_matrix_unit)), and several times slower elsewhere.
+    Split,
+}
+
 /// A factor: element (i, j) is `data[i * row_stride + j * column_stride]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Factor<'a> {
-    data: &'a [f32],
-    row_stride: usize,
-    column_stride: usize,
+    pub(super) data: &'a [f32],
+    pub(super) row_stride: usize,
+    pub(super) column_stride: usize,
 }
 
 impl<'a> Factor<'a> {
@@ -99,20 +115,73 @@ fn tiles() -> &'static Tiles {
 
 /// C = A B or C += A B, on the current rayon pool if it is worth it. A is [m, depth], B is [depth, n].
 pub(crate) fn multiply(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, into: Into) {
-    run(a, b, depth, c, into, None, true);
+    run(&Chain(tiles()), a, b, depth, c, into, None, true);
+}
+
+/// [`multiply`] by either kind of products.
+pub(crate) fn multiply_as(
+    products: Products,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    depth: usize,
+    c: MatrixMut<'_>,
+    into: Into,
+) {
+    match products {
+        Products::Exact => multiply(a, b, depth, c, into),
+        Products::Split => run(&Split::new(), a, b, depth, c, into, None, true),
+    }
 }
 
 /// C = A B, with something done to each finished row.
-pub(crate) fn multiply_and_finish(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, finish: Finish<'_>) {
-    run(a, b, depth, c, Into::Overwrite, Some(finish), true);
+pub(crate) fn multiply_and_finish(
+    products: Products,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    depth: usize,
+    c: MatrixMut<'_>,
+    finish: Finish<'_>,
+) {
+    match products {
+        Products::Exact => run(&Chain(tiles()), a, b, depth, c, Into::Overwrite, Some(finish), true),
+        Products::Split => run(&Split::new(), a, b, depth, c, Into::Overwrite, Some(finish), true),
+    }
 }
 
-/// The same on the calling thread, for use inside parallel tasks.
+/// The exact product on the calling thread, for use inside parallel tasks.
 pub(crate) fn multiply_here(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, into: Into) {
-    run(a, b, depth, c, into, None, false);
+    run(&Chain(tiles()), a, b, depth, c, into, None, false);
 }
 
-fn run(
+/// How a block of a product is made. A block is all of C and some of the depth.
+pub(super) trait Kernel: Sync {
+    /// Rows given to one task. Only a matter of balance: results do not depend on it.
+    const ROWS_PER_TASK: usize;
+
+    /// A block's depth begins at a multiple of this.
+    const DEPTH_UNIT: usize;
+
+    /// How many floats of a block of B come to when packed.
+    fn packed_len(&self, depth: usize, n: usize) -> usize;
+
+    /// Packs B's rows `from .. from + depth`.
+    fn pack(&self, b: Factor<'_>, from: usize, depth: usize, n: usize, packed: &mut [f32], share: bool);
+
+    /// Some rows of C from the same rows of A, from `first_row` on, and a packed block of B.
+    fn multiply(
+        &self,
+        a: Factor<'_>,
+        first_row: usize,
+        depth: Range<usize>,
+        packed: &[f32],
+        c: &mut MatrixMut<'_>,
+        add: bool,
+    );
+}
+
+#[allow(clippy::too_many_arguments, reason = "the geometry of a product")]
+fn run<K: Kernel>(
+    kernel: &K,
     a: Factor<'_>,
     b: Factor<'_>,
     depth: usize,
@@ -143,18 +212,17 @@ fn run(
     a.check(m, depth);
     b.check(depth, n);
     assert!(c.data.len() >= (m - 1) * c.stride + n);
-    let tiles = tiles();
     let blocks = depth.div_ceil(DEPTH);
-    let block_depth = depth.div_ceil(blocks);
-    scratch::with(block_depth * n.next_multiple_of(tiles.lanes), |packed| {
+    let block_depth = depth.div_ceil(blocks).next_multiple_of(K::DEPTH_UNIT);
+    scratch::with(kernel.packed_len(block_depth.min(depth), n), |packed| {
         for from in (0..depth).step_by(block_depth) {
             let to = (from + block_depth).min(depth);
-            pack(b, from, to - from, n, tiles, packed, share);
+            kernel.pack(b, from, to - from, n, packed, share);
             let add = from > 0 || into == Into::Add;
             let last = to == depth;
             let packed = &*packed;
             let task = |first_row: usize, mut part: MatrixMut<'_>, mut beside: MatrixMut<'_>| {
-                multiply_block(a, first_row, from, to - from, packed, &mut part, add, tiles);
+                kernel.multiply(a, first_row, from..to, packed, &mut part, add);
                 if let (true, Some(finish)) = (last, finish) {
                     for i in 0..part.rows {
                         finish(first_row + i, part.row(i), beside.row(i));
@@ -164,12 +232,40 @@ fn run(
             if share {
                 // One task per fused multiply-add of a vector is what counts against the threshold.
                 let work = m * n * (to - from) / 8;
-                parallel::rows_beside(c.reborrow(), beside.reborrow(), ROWS_PER_TASK, work, task);
+                parallel::rows_beside(c.reborrow(), beside.reborrow(), K::ROWS_PER_TASK, work, task);
             } else {
                 task(0, c.reborrow(), beside.reborrow());
             }
         }
     });
+}
+
+/// [`Products::Exact`] by the tiles of an instruction set.
+struct Chain(&'static Tiles);
+
+impl Kernel for Chain {
+    const ROWS_PER_TASK: usize = ROWS_PER_TASK;
+    const DEPTH_UNIT: usize = 1;
+
+    fn packed_len(&self, depth: usize, n: usize) -> usize {
+        depth * n.next_multiple_of(self.0.lanes)
+    }
+
+    fn pack(&self, b: Factor<'_>, from: usize, depth: usize, n: usize, packed: &mut [f32], share: bool) {
+        pack(b, from, depth, n, self.0, packed, share);
+    }
+
+    fn multiply(
+        &self,
+        a: Factor<'_>,
+        first_row: usize,
+        depth: Range<usize>,
+        packed: &[f32],
+        c: &mut MatrixMut<'_>,
+        add: bool,
+    ) {
+        multiply_block(a, first_row, depth.start, depth.len(), packed, c, add, self.0);
+    }
 }
 
 /// Copies `B[from .. from + depth, 0 .. n]` into panels: panel p holds `depth` rows of its columns, padded with zeros.

@@ -142,3 +142,38 @@ pub(crate) fn transpose_eight(sources: &[&[f32]; 8], panel: &mut [f32], width: u
     }
     whole
 }
+
+/// Exchanges rows and columns of 16 x 16 words.
+#[target_feature(enable = "avx512f")]
+pub(crate) fn transpose_sixteen(tile: &mut [f32; 256]) {
+    let mut r = [_mm512_setzero_ps(); 16];
+    let mut t = r;
+    for i in 0..16 {
+        // SAFETY: row i of 16 rows of 16 words.
+        r[i] = unsafe { _mm512_loadu_ps(tile.as_ptr().add(16 * i)) };
+    }
+    for i in (0..16).step_by(2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    // Words 4 l + c of rows i to i + 3, for the lanes l, in r[i + c].
+    for i in (0..16).step_by(4) {
+        r[i] = _mm512_shuffle_ps::<0x44>(t[i], t[i + 2]);
+        r[i + 1] = _mm512_shuffle_ps::<0xee>(t[i], t[i + 2]);
+        r[i + 2] = _mm512_shuffle_ps::<0x44>(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_shuffle_ps::<0xee>(t[i + 1], t[i + 3]);
+    }
+    for c in 0..4 {
+        let (even, odd) = (_mm512_shuffle_f32x4::<0x88>(r[c], r[c + 4]), _mm512_shuffle_f32x4::<0xdd>(r[c], r[c + 4]));
+        let (more_even, more_odd) =
+            (_mm512_shuffle_f32x4::<0x88>(r[c + 8], r[c + 12]), _mm512_shuffle_f32x4::<0xdd>(r[c + 8], r[c + 12]));
+        t[c] = _mm512_shuffle_f32x4::<0x88>(even, more_even);
+        t[c + 8] = _mm512_shuffle_f32x4::<0xdd>(even, more_even);
+        t[c + 4] = _mm512_shuffle_f32x4::<0x88>(odd, more_odd);
+        t[c + 12] = _mm512_shuffle_f32x4::<0xdd>(odd, more_odd);
+    }
+    for (i, row) in t.into_iter().enumerate() {
+        // SAFETY: row i of 16 rows of 16 words.
+        unsafe { _mm512_storeu_ps(tile.as_mut_ptr().add(16 * i), row) };
+    }
+}

@@ -6,6 +6,8 @@
 #[macro_use]
 pub(crate) mod simd;
 pub(crate) mod activation;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 pub(crate) mod gemm;
 #[cfg(target_arch = "x86_64")]
 mod gemm_x86;
@@ -13,5 +15,6 @@ pub(crate) mod math;
 pub(crate) mod rows;
 pub(crate) mod scatter;
 pub(crate) mod scratch;
+pub(crate) mod split;
 pub(crate) mod vector;
 pub(crate) mod waves;

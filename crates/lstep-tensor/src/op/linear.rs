@@ -4,7 +4,7 @@ use super::dropout::{Mask, apply_mask, apply_mask_to_both};
 use super::{ROWS, add_column_sums, map};
 use crate::backward::Backward;
 use crate::kernel::activation::Activation;
-use crate::kernel::gemm::{Factor, Finish, Into, multiply, multiply_and_finish};
+use crate::kernel::gemm::{Factor, Finish, Into, multiply_and_finish, multiply_as};
 use crate::kernel::vector;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
@@ -65,7 +65,7 @@ impl Tape<'_> {
         if let Some(add) = add {
             assert_eq!(self.shape(add), (rows, outputs), "a number to add for each of the results");
         }
-        let mask = self.mask(dropout);
+        let (mask, products) = (self.mask(dropout), self.products);
         let changed = activation != Activation::Identity && (mask.is_some() || add.is_some());
         let keep = self.is_training() && (activation.slope_needs_argument() || changed);
         let slopes = self.emit(rows, if keep { outputs } else { 0 });
@@ -92,7 +92,7 @@ impl Tape<'_> {
             }
         };
         let (a, b) = (Factor::of(read.matrix(x)), Factor::transposed(read.matrix(weight)));
-        multiply_and_finish(a, b, inputs, product, Finish { beside, run: &finish });
+        multiply_and_finish(products, a, b, inputs, product, Finish { beside, run: &finish });
         let slopes = keep.then_some(slopes);
         let inputs = [x, weight, bias.unwrap_or(weight), add.unwrap_or(weight)];
         self.record(out, &inputs, || Linear { x, weight, bias, activation, mask, add, slopes, out }.into());
@@ -102,9 +102,9 @@ impl Tape<'_> {
     pub fn matmul(&mut self, a: Var, b: Var) -> Var {
         let ((rows, depth), (expected, cols)) = (self.shape(a), self.shape(b));
         assert_eq!(depth, expected, "{rows} x {depth} times {expected} x {cols}");
-        let out = self.emit(rows, cols);
+        let (out, products) = (self.emit(rows, cols), self.products);
         let (read, [c]) = self.forward([out]);
-        multiply(Factor::of(read.matrix(a)), Factor::of(read.matrix(b)), depth, c, Into::Overwrite);
+        multiply_as(products, Factor::of(read.matrix(a)), Factor::of(read.matrix(b)), depth, c, Into::Overwrite);
         self.record(out, &[a, b], || Matmul { a, b, out }.into());
         out
     }
@@ -113,7 +113,7 @@ impl Tape<'_> {
 impl Linear {
     /// With m the mask and dz = dy m f'(.): dadd += dy, dx += dz W, dW += dz^T x, db += column sums of dz.
     pub fn backward(&self, backward: &mut Backward<'_>) {
-        let read = backward.read;
+        let (read, products) = (backward.read, backward.products);
         let grads = &mut backward.grads;
         if let Some(add) = self.add.filter(|&add| grads.wants(add)) {
             let (dy, da, fresh) = grads.pair_or_fresh(self.out, add);
@@ -137,16 +137,16 @@ impl Linear {
         }
         let of_weight = |dz: Matrix<'_>, dw: MatrixMut<'_>| {
             let (a, b) = (Factor::transposed(dz), Factor::of(read.matrix(self.x)));
-            multiply(a, b, dz.rows, dw, Into::Add);
+            multiply_as(products, a, b, dz.rows, dw, Into::Add);
         };
         let of_x = |dz: Matrix<'_>, dx: MatrixMut<'_>, fresh: bool| {
             let into = if fresh { Into::Overwrite } else { Into::Add };
-            multiply(Factor::of(dz), Factor::of(read.matrix(self.weight)), dz.cols, dx, into);
+            multiply_as(products, Factor::of(dz), Factor::of(read.matrix(self.weight)), dz.cols, dx, into);
         };
         let (weight, x) = (grads.wants(self.weight), grads.wants(self.x));
         if weight && x && grads.is_parameter(self.weight) && !grads.is_parameter(self.x) {
             let (dz, [dw, dx], fresh) = grads.several_or_fresh(self.out, [self.weight, self.x]);
-            rayon::join(|| of_weight(dz, dw), || of_x(dz, dx, fresh));
+            parallel::join(|| of_weight(dz, dw), || of_x(dz, dx, fresh));
             return;
         }
         if weight {
@@ -170,15 +170,15 @@ pub(crate) struct Matmul {
 impl Matmul {
     /// dA += dC B^T, dB += A^T dC.
     pub fn backward(&self, backward: &mut Backward<'_>) {
-        let read = backward.read;
+        let (read, products) = (backward.read, backward.products);
         let grads = &mut backward.grads;
         if grads.wants(self.a) {
             let (dc, da) = grads.pair(self.out, self.a);
-            multiply(Factor::of(dc), Factor::transposed(read.matrix(self.b)), dc.cols, da, Into::Add);
+            multiply_as(products, Factor::of(dc), Factor::transposed(read.matrix(self.b)), dc.cols, da, Into::Add);
         }
         if grads.wants(self.b) {
             let (dc, db) = grads.pair(self.out, self.b);
-            multiply(Factor::transposed(read.matrix(self.a)), Factor::of(dc), dc.rows, db, Into::Add);
+            multiply_as(products, Factor::transposed(read.matrix(self.a)), Factor::of(dc), dc.rows, db, Into::Add);
         }
     }
 }

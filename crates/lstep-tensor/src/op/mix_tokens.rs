@@ -139,7 +139,7 @@ impl MixTokens {
     /// dn = W_1^T dz, biases by row sums, then the norm's gradient; dx += dy and that. Each block has its own sums for the
     /// weights, which are added up in order.
     pub fn backward(&self, backward: &mut Backward<'_>) {
-        let Backward { read, grads, scratch: shared } = backward;
+        let Backward { read, grads, scratch: shared, .. } = backward;
         let (x, kept, weights) = (read.matrix(self.x), read.matrix(self.kept), self.weights(read));
         let (channels, tokens, inner) = (x.cols, weights.gain.len(), weights.inner_bias.len());
         let (size, blocks) = (tokens * channels, x.rows / tokens);

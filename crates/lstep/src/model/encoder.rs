@@ -16,8 +16,10 @@ use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::protocol::{Queries, Scores};
-use lstep_tensor::{Draw, Parameters, Tape, Var, Workspace};
+use lstep_tensor::{Draw, Gradients, Parameters, Products, Tape, Var, Workspace};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::sync::Mutex;
 
 /// What turns questions into logits.
 pub trait Encoder: Clone + Send + Sync {
@@ -125,6 +127,8 @@ pub struct Learned<E: Encoder> {
     encoder: E,
     parameters: Parameters,
     rooms: Rooms<Room<E::Lists>>,
+    /// Gradients of lanes, for the next lesson.
+    spare: Mutex<Vec<Gradients>>,
 }
 
 impl<E: Encoder> Learned<E> {
@@ -132,33 +136,93 @@ impl<E: Encoder> Learned<E> {
     pub fn new(config: E::Config, seed: u64) -> Result<Learned<E>> {
         let mut parameters = Parameters::new(seed);
         let encoder = E::new(config, &mut parameters)?;
-        Ok(Learned { encoder, parameters, rooms: Rooms::default() })
+        Ok(Learned { encoder, parameters, rooms: Rooms::default(), spare: Mutex::default() })
     }
 
-    /// The share of a lesson's loss that some of its pairs have, events and negatives in turn.
-    fn piece_loss(
+    /// The logits of some pairs, piece by piece.
+    fn score_lane(
         &self,
         past: Past<'_>,
         state: &E::State,
-        (asked, lists): (&Asked, &mut E::Lists),
-        lesson: Lesson<'_>,
-        Tools { draw, workspace, gradients }: Tools<'_>,
-    ) -> f64 {
-        let pairs = asked.sources.len();
-        let mut tape = workspace.train(&self.parameters, draw);
-        let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
-        let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
-        let loss = tape.cross_entropy(logits, labels);
-        let loss = tape.scale(loss, pairs as f32 / (2 * lesson.events.len()) as f32);
-        let value = f64::from(tape.scalar(loss));
-        tape.backward(loss, gradients);
-        value
+        mut pairs: &[(Seed, NodeId)],
+        Room { workspace, lists, asked }: &mut Room<E::Lists>,
+        mut values: &mut [f64],
+    ) {
+        while !pairs.is_empty() {
+            asked.clear();
+            while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+                let Some(&(source, candidate)) = pairs.split_off_first() else { break };
+                asked.pair(source, candidate);
+            }
+            let mut tape = workspace.infer(&self.parameters);
+            let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+            let logits = tape.value(logits);
+            let done = values.split_off_mut(..logits.rows()).expect("a value for each pair");
+            done.iter_mut().enumerate().for_each(|(pair, value)| *value = f64::from(logits.row(pair)[0]));
+        }
     }
+
+    /// The share of a lesson's loss that a part of it has, piece by piece.
+    fn lane_loss(
+        &self,
+        past: Past<'_>,
+        state: &E::State,
+        part: Lesson<'_>,
+        Room { workspace, lists, asked }: &mut Room<E::Lists>,
+        share_of_pair: f64,
+        (draw, products, gradients): (Draw, Products, &mut Gradients),
+    ) -> f64 {
+        let mut rows = part.events.iter().zip(part.negatives).peekable();
+        let (mut sum, mut piece) = (0.0, 0);
+        while rows.peek().is_some() {
+            asked.clear();
+            // An event and its negative stay together, since they mostly share the source.
+            while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+                let Some((event, &negative)) = rows.next() else { break };
+                let source = Seed { node: event.source, time: event.time };
+                asked.pair(source, event.destination);
+                asked.pair(Seed { node: negative.source, ..source }, negative.destination);
+            }
+            let pairs = asked.sources.len();
+            let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
+            let mut tape = workspace.train(&self.parameters, draw).with_products(products);
+            let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+            let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
+            let loss = tape.cross_entropy(logits, labels);
+            let loss = tape.scale(loss, (pairs as f64 * share_of_pair) as f32);
+            sum += f64::from(tape.scalar(loss));
+            tape.backward(loss, gradients);
+            piece += 1;
+        }
+        sum
+    }
+}
+
+/// Most lanes of a lesson. A lane goes through its pieces by itself, and threads share the lanes: threads that share every operation wait
+/// for one another after each. Lanes have gradients of their own, which are added up in the end, so their number must not depend
+/// on the machine.
+const LANES: usize = 4;
+
+/// How many lanes some pairs are worth: each is to have a piece at least.
+fn lanes<E: Encoder>(pairs: usize, most: usize) -> usize {
+    (pairs / E::PAIRS_AT_ONCE).max(pairs / E::SEEDS_AT_ONCE).clamp(1, most)
+}
+
+/// Goes through lanes, each alone on a thread unless there are more threads than lanes.
+fn share_lanes<L: Send, T: Send>(lanes: Vec<L>, run: impl Fn(L) -> T + Send + Sync) -> Vec<T> {
+    let alone = lanes.len() >= rayon::current_num_threads();
+    let run = |lane| if alone { lstep_tensor::alone(|| run(lane)) } else { run(lane) };
+    lstep_tensor::awake(|| lanes.into_par_iter().with_max_len(1).map(run).collect())
 }
 
 impl<E: Encoder> Clone for Learned<E> {
     fn clone(&self) -> Learned<E> {
-        Learned { encoder: self.encoder.clone(), parameters: self.parameters.clone(), rooms: Rooms::default() }
+        Learned {
+            encoder: self.encoder.clone(),
+            parameters: self.parameters.clone(),
+            rooms: Rooms::default(),
+            spare: Mutex::default(),
+        }
     }
 }
 
@@ -172,22 +236,12 @@ impl<E: Encoder> Model for Learned<E> {
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
         self.encoder.feature_widths().check(past)?;
-        let mut values = Vec::with_capacity(ask.pairs());
-        self.rooms.with(|room| {
-            let Room { workspace, lists, asked } = room;
-            let mut pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
-            while values.len() < ask.pairs() {
-                asked.clear();
-                while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
-                    let Some((source, candidate)) = pairs.next() else { break };
-                    asked.pair(source, candidate);
-                }
-                let mut tape = workspace.infer(&self.parameters);
-                let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
-                let logits = tape.value(logits);
-                values.extend((0..logits.rows()).map(|pair| f64::from(logits.row(pair)[0])));
-            }
-        });
+        let pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
+        let pairs: Vec<(Seed, NodeId)> = pairs.collect();
+        let each = pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
+        let mut values = vec![0.0; pairs.len()];
+        let work = pairs.chunks(each).zip(values.chunks_mut(each)).collect();
+        share_lanes(work, |(pairs, values)| self.rooms.with(|room| self.score_lane(past, state, pairs, room, values)));
         Scores::new(ask, values)
     }
 
@@ -212,33 +266,35 @@ impl<E: Encoder> Learner for Learned<E> {
         past: Past<'_>,
         state: &E::State,
         lesson: Lesson<'_>,
-        Tools { draw, workspace, gradients }: Tools<'_>,
+        Tools { draw, products, gradients, .. }: Tools<'_>,
     ) -> Result<Option<f64>> {
         self.encoder.feature_widths().check(past)?;
         if lesson.events.is_empty() {
             return Ok(None);
         }
-        let loss = self.rooms.with(|room| {
-            let Room { lists, asked, .. } = room;
-            let mut rows = lesson.events.iter().zip(lesson.negatives).peekable();
-            let (mut loss, mut piece) = (0.0, 0);
-            while rows.peek().is_some() {
-                asked.clear();
-                // An event and its negative stay together, since they mostly share the source.
-                while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
-                    let Some((event, &negative)) = rows.next() else { break };
-                    let source = Seed { node: event.source, time: event.time };
-                    asked.pair(source, event.destination);
-                    asked.pair(Seed { node: negative.source, ..source }, negative.destination);
-                }
-                let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
-                let tools = Tools { draw, workspace: &mut *workspace, gradients: &mut *gradients };
-                loss += self.piece_loss(past, state, (asked, lists), lesson, tools);
-                piece += 1;
-            }
-            loss
+        let pairs = 2 * lesson.events.len();
+        let lanes = lanes::<E>(pairs, LANES);
+        let each = lesson.events.len().div_ceil(lanes);
+        let parts: Vec<Lesson<'_>> = lesson
+            .events
+            .chunks(each)
+            .zip(lesson.negatives.chunks(each))
+            .map(|(events, negatives)| Lesson { events, negatives })
+            .collect();
+        let mut spare = std::mem::take(&mut *self.spare.lock().expect("nobody panics while holding it"));
+        spare.resize_with(parts.len() - 1, || Gradients::of(&self.parameters));
+        spare.iter_mut().for_each(Gradients::zero);
+        let work = std::iter::once(&mut *gradients).chain(&mut spare).zip(parts).enumerate();
+        let work: Vec<_> = work.collect();
+        let losses = share_lanes(work, |(lane, (gradients, part))| {
+            self.rooms.with(|room| {
+                let draw = Draw { seed: draw.seed ^ (lane as u64) << 48, ..draw };
+                self.lane_loss(past, state, part, room, 1.0 / pairs as f64, (draw, products, gradients))
+            })
         });
-        Ok(Some(loss))
+        gradients.add(&spare);
+        *self.spare.lock().expect("nobody panics while holding it") = spare;
+        Ok(Some(losses.iter().sum()))
     }
 
     fn save_state<'a>(&self, state: &'a E::State, checkpoint: &mut Checkpoint<'a>) {

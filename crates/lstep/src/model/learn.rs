@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed};
 use crate::protocol::{Queries, Scores};
-use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Moments, Parameters, Workspace};
+use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Moments, Parameters, Products, Workspace};
 use std::sync::Arc;
 
 /// What a step teaches: events that happened, and for each a pair that did not meet then.
@@ -34,6 +34,8 @@ pub struct Negative {
 pub struct Tools<'a> {
     /// What dropout is drawn from.
     pub draw: Draw,
+    /// How layers multiply.
+    pub products: Products,
     /// The memory of tapes.
     pub workspace: &'a mut Workspace,
     /// What the loss's gradients are added to.
@@ -74,7 +76,7 @@ pub trait Learner: Model + Clone {
 }
 
 /// How weights follow gradients.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Optimiser {
     /// Adam's settings.
     pub adam: AdamConfig,
@@ -82,6 +84,8 @@ pub struct Optimiser {
     pub clip: Option<f64>,
     /// What a running mean of the weights keeps of itself at every lesson, in [0, 1); with 0 there is none.
     pub average: f64,
+    /// How layers multiply in lessons.
+    pub products: Products,
 }
 
 /// A learner with its state and its optimiser, whichever model it is.
@@ -157,7 +161,8 @@ impl<M: Learner + 'static> Pupil for Taught<M> {
         lstep_tensor::awake(|| {
             self.gradients.zero();
             let Joined { model, state } = &mut self.joined;
-            let tools = Tools { draw, workspace: &mut self.workspace, gradients: &mut self.gradients };
+            let products = self.optimiser.products;
+            let tools = Tools { draw, products, workspace: &mut self.workspace, gradients: &mut self.gradients };
             let loss = model.loss_and_observe(past, known, state, lesson, tools)?;
             // Weights that a loss without a number has touched are lost; whoever asked learns of it by the loss.
             if loss.is_some_and(f64::is_finite) {

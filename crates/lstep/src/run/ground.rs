@@ -4,10 +4,9 @@ use super::config::RunConfig;
 use super::evaluate::facts;
 use super::job::Stream;
 use crate::error::Result;
-use crate::model::{Facts, FeatureWidths, Optimiser, Pupil};
+use crate::model::{Facts, FeatureWidths, Pupil};
 use crate::protocol::{Split, Subject, Visibility};
 use crate::read::read;
-use lstep_tensor::AdamConfig;
 use std::time::Instant;
 
 /// The parts of a run that do not change while it trains.
@@ -57,8 +56,7 @@ impl Ground {
     /// The model before its first lesson.
     pub fn pupil(&self) -> Result<Box<dyn Pupil>> {
         let train = &self.config.train;
-        let adam = AdamConfig { learning_rate: train.learning_rate, ..AdamConfig::default() };
-        self.config.model.pupil(&self.facts, train.seed, Optimiser { adam, clip: train.clip, average: train.average })
+        self.config.model.pupil(&self.facts, train.seed, train.optimiser())
     }
 
     pub fn visibility(&self) -> Visibility {

@@ -118,11 +118,8 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
         Course::new(&log, &split, protocol.step, protocol.visibility, &TrainConfig { seed, ..TrainConfig::default() })?;
     let model = small(&log, gap);
     let facts = facts(&log, &split);
-    let optimiser = Optimiser {
-        adam: AdamConfig { learning_rate: LEARNING_RATE, ..AdamConfig::default() },
-        clip: None,
-        average: 0.0,
-    };
+    let adam = AdamConfig { learning_rate: LEARNING_RATE, ..AdamConfig::default() };
+    let optimiser = Optimiser { adam, ..Optimiser::default() };
     let step = if let StepRule::Events(events) = protocol.step { events } else { Check::default().step };
     let trial = Trial {
         log: &log,

@@ -9,8 +9,9 @@ use crate::draw::Draw;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events, NodeId, pair_key};
 use crate::graph::EventLog;
-use crate::model::{Lesson, Negative, Pupil};
+use crate::model::{Lesson, Negative, Optimiser, Pupil};
 use crate::protocol::{NodeSet, Split, StepRule, Strategy, Visibility, cut};
+use lstep_tensor::{AdamConfig, Products};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -35,6 +36,10 @@ pub struct TrainConfig {
     /// than the weights of the last lesson; with 0 it is these.
     #[serde(skip_serializing_if = "is_zero")]
     pub average: f64,
+    /// How layers multiply while they learn: `exact`, in f32; or `split`, each number as two of eight bits, which is several times faster on
+    /// processors with a matrix unit for them (`amx_bf16` among the flags of Linux's /proc/cpuinfo) and several times slower on others.
+    #[serde(with = "ProductsName", skip_serializing_if = "is_exact")]
+    pub products: Products,
     /// Seed of initial weights and of training's negatives.
     pub seed: u64,
     /// Share of training's negatives that are pairs which met earlier in training, not in the same step, in [0, 1]. The others have
@@ -47,6 +52,19 @@ pub struct TrainConfig {
     pub novel: f64,
     /// The kinds of negatives that validation asks about; selection follows the mean over them.
     pub select: Vec<Strategy>,
+}
+
+/// The kinds of products as settings name them.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Products", rename_all = "lowercase")]
+enum ProductsName {
+    Exact,
+    Split,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_exact(products: &Products) -> bool {
+    *products == Products::Exact
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -63,6 +81,7 @@ impl Default for TrainConfig {
             half_life: None,
             clip: None,
             average: 0.0,
+            products: Products::Exact,
             seed: 0,
             historical: 0.0,
             novel: 0.0,
@@ -72,6 +91,17 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
+    /// How weights follow gradients.
+    pub fn optimiser(&self) -> Optimiser {
+        let adam = AdamConfig { learning_rate: self.learning_rate, ..AdamConfig::default() };
+        Optimiser { adam, clip: self.clip, average: self.average, products: self.products }
+    }
+
+    /// Whether layers are to multiply as this processor can only do slowly.
+    pub fn multiplies_slowly(&self) -> bool {
+        self.products == Products::Split && !lstep_tensor::has_matrix_unit()
+    }
+
     /// Refuses values that training cannot have.
     pub fn check(&self) -> Result<()> {
         for (setting, value) in [("train.epochs", self.epochs), ("train.patience", self.patience)] {
@@ -399,7 +429,6 @@ mod tests {
     use crate::protocol::{Part, Setting};
     use crate::read::synthetic::{SyntheticConfig, generate};
     use crate::run::evaluate::facts;
-    use lstep_tensor::AdamConfig;
     use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 
     proptest! {
@@ -417,6 +446,16 @@ mod tests {
     }
 
     #[test]
+    fn products_are_set_by_name_and_the_default_is_not_written() {
+        let of = |text: &str| toml::from_str::<TrainConfig>(text);
+        let split = of("products = \"split\"").expect("a kind of products");
+        assert_eq!((split.products, split.optimiser().products), (Products::Split, Products::Split));
+        assert_eq!(of(&toml::to_string(&split).expect("plain data")).expect("read back"), split);
+        assert!(!toml::to_string(&TrainConfig::default()).expect("plain data").contains("products"));
+        assert!(of("products = \"bf16\"").expect_err("no such kind").to_string().contains("`exact` or `split`"));
+    }
+
+    #[test]
     fn the_step_size_halves_as_lessons_pass() {
         let stream = SyntheticConfig { nodes: 40, events: 400, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&stream).expect("a stream").events);
@@ -431,7 +470,7 @@ mod tests {
         let moved = |half_life: Option<f64>| {
             let train = TrainConfig { half_life, ..TrainConfig::default() };
             let course = Course::new(&log, &split, StepRule::Events(50), Visibility::Event, &train).expect("events");
-            let optimiser = Optimiser { adam: AdamConfig::default(), clip: None, average: 0.0 };
+            let optimiser = Optimiser::default();
             let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("a model");
             let mut epoch = |epoch| {
                 course.go_on(pupil.as_mut(), &mut Progress::start(epoch), &mut |_, _| true).expect("an epoch");

@@ -60,7 +60,7 @@ impl Lstep {
         past: Past<'_>,
         state: &LstepState,
         lesson: Lesson<'_>,
-        Tools { draw, workspace, gradients }: Tools<'_>,
+        Tools { draw, products, workspace, gradients }: Tools<'_>,
         beside: impl FnOnce() -> T + Send,
     ) -> Result<(Option<f64>, T)> {
         self.fits(past)?;
@@ -71,7 +71,7 @@ impl Lstep {
         Ok(self.rooms.with(|room| {
             let Room { gathered, runs, .. } = room;
             let asked = self.gather_lesson(gathered, past, lesson);
-            let mut tape = workspace.train(&self.parameters, draw);
+            let mut tape = workspace.train(&self.parameters, draw).with_products(products);
             let losses = self.losses(&mut tape, past, gathered, state, runs, &asked);
             let loss = f64::from(tape.scalar(losses.total));
             let ((), beside) = rayon::join(|| tape.backward(losses.total, gradients), beside);

@@ -113,7 +113,7 @@ impl Learner for ReleasedLeak {
         past: Past<'_>,
         state: &LstepState,
         lesson: Lesson<'_>,
-        Tools { draw, workspace, gradients }: Tools<'_>,
+        Tools { draw, products, workspace, gradients }: Tools<'_>,
     ) -> Result<Option<f64>> {
         self.honest.fits(past)?;
         if lesson.events.is_empty() || state.positions.snapshots() == 0 {
@@ -122,7 +122,7 @@ impl Learner for ReleasedLeak {
         let told: NodeSet = lesson.events.iter().flat_map(|event| [event.source, event.destination]).collect();
         let loss = self.honest.rooms.with(|Room { gathered, runs, .. }| {
             let asked = self.honest.gather_lesson(gathered, past, lesson);
-            let mut tape = workspace.train(&self.honest.parameters, draw);
+            let mut tape = workspace.train(&self.honest.parameters, draw).with_products(products);
             let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
             let losses = self.honest.losses_of(&mut tape, (past, gathered, state), &asked, encoded);
             let loss = f64::from(tape.scalar(losses.total));
@@ -151,7 +151,6 @@ mod tests {
     use crate::model::laws::{Check, Law, check_model};
     use crate::model::{Optimiser, open, teach};
     use crate::read::synthetic::{SyntheticConfig, generate};
-    use lstep_tensor::AdamConfig;
 
     fn small() -> LstepConfig {
         LstepConfig {
@@ -180,7 +179,7 @@ mod tests {
     #[should_panic(expected = "never saved")]
     fn a_leaking_model_cannot_be_saved() {
         let facts = Facts { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
-        let optimiser = Optimiser { adam: AdamConfig::default(), clip: None, average: 0.0 };
+        let optimiser = Optimiser::default();
         teach(ReleasedLeak::new(small(), 0).expect("settings"), &facts, optimiser).save(&mut Checkpoint::default());
     }
 
