@@ -477,4 +477,4 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
 
 #[cfg(test)]
 #[path = "gemm_tests.rs"]
-mod tests;
+pub(super) mod tests;

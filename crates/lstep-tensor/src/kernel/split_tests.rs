@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::kernel::gemm::tests::Case;
 use crate::kernel::gemm::{Into, Products, multiply_as};
-use crate::kernel::simd::{Level, limit_level};
 use crate::matrix::Matrix;
 
 /// Numbers of very different sizes, zeros and numbers below the smallest normal one among them.
@@ -57,22 +57,8 @@ proptest! {
         m in 1_usize..80, n in 1_usize..80, depth in prop_oneof![4 => 1_usize..130, 1 => 500_usize..1_100],
         a_transposed: bool, b_transposed: bool, add: bool, seed: u32,
     ) {
-        let (a, b) = (values(m * depth, seed), values(n * depth, seed ^ 1));
-        let a = Matrix { data: &a, rows: m, cols: depth, stride: if a_transposed { m } else { depth } };
-        let b = Matrix { data: &b, rows: depth, cols: n, stride: if b_transposed { depth } else { n } };
-        let a = if a_transposed { Factor::transposed(a) } else { Factor::of(a) };
-        let b = if b_transposed { Factor::transposed(b) } else { Factor::of(b) };
-        let start = values(m * n, seed ^ 2);
-        let mut expected = if add { start.clone() } else { vec![0.0; m * n] };
-        plain(a, b, depth, &mut expected, n);
-        for limit in [Level::Avx512, Level::Avx2, Level::Portable] {
-            limit_level(limit);
-            let mut c = start.clone();
-            let into = if add { Into::Add } else { Into::Overwrite };
-            multiply_as(Products::Split, a, b, depth, MatrixMut::new(&mut c, m, n), into);
-            prop_assert_eq!(&c, &expected);
-        }
-        limit_level(Level::Avx512);
+        let case = Case { m, n, depth, a_transposed, b_transposed, add, seed };
+        case.check(Products::Split, values, plain);
     }
 
     #[test]
