@@ -32,8 +32,9 @@ pub enum Products {
     /// One chain of fused multiply-adds in f32.
     #[default]
     Exact,
-    /// Each number as the sum of two of 8 significant bits: a product is right to about 16 bits instead of 24. Several times faster where the
-    /// processor has a matrix unit for such numbers ([`has_matrix_unit`](crate::has_matrix_unit)), and several times slower elsewhere.
+    /// Each number as the sum of two of 8 significant bits: a product is right to about 16 bits instead of 24. Faster where the processor has a
+    /// matrix unit for such numbers ([`has_matrix_unit`](crate::has_matrix_unit)), up to twice for the wide layers of the benches, and several
+    /// times slower elsewhere.
     Split,
 }
 

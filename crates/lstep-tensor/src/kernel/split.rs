@@ -1,7 +1,7 @@
 //! Products of split numbers: x = h + l + rest, where h is x and l is x - h, each rounded to eight significant bits (bf16).
 //!
-//! A B is then (A_h + A_l)(B_h + B_l) without A_l B_l, right to about 16 bits. The processor's matrix unit multiplies such numbers sixteen times as fast as
-//! vectors multiply f32, so three products instead of one still are several times faster.
+//! A B is then (A_h + A_l)(B_h + B_l) without A_l B_l, right to about 16 bits. The processor's matrix unit multiplies such numbers, at its best, sixteen times as fast
+//! as vectors multiply f32, so three products instead of one still are faster, packing included.
 //!
 //! The definition, whatever computes it: C begins with zero or what it was. For each 32 steps of depth, the last of which may be filled up with
 //! zeros, the products l h, h h and h l (of A and B) are added to C one after the other; each is the sum of two chains of fused

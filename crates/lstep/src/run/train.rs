@@ -36,8 +36,9 @@ pub struct TrainConfig {
     /// than the weights of the last lesson; with 0 it is these.
     #[serde(skip_serializing_if = "is_zero")]
     pub average: f64,
-    /// How layers multiply while they learn: `exact`, in f32; or `split`, each number as two of eight bits, which is several times faster on
-    /// processors with a matrix unit for them (`amx_bf16` among the flags of Linux's /proc/cpuinfo) and several times slower on others.
+    /// How layers multiply while they learn: `exact`, in f32; or `split`, each number as two of eight bits. On processors with a matrix unit
+    /// for them (`amx_bf16` among the flags of Linux's /proc/cpuinfo) wide layers learn faster so, GraphMixer's by a tenth to a third; on others
+    /// everything is several times slower.
     #[serde(with = "ProductsName", skip_serializing_if = "is_exact")]
     pub products: Products,
     /// Seed of initial weights and of training's negatives.
