@@ -13,7 +13,7 @@
 //! That is [`Products::Exact`]. [`Products::Split`] is another definition with the same promises (`split.rs`).
 
 use super::scratch;
-use super::simd::{Level, level};
+use super::simd::level;
 use super::split::Split;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
@@ -107,9 +107,9 @@ pub(crate) struct Tiles {
 fn tiles() -> &'static Tiles {
     match level() {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => &super::gemm_x86::AVX512,
+        super::simd::Level::Avx512 => &super::gemm_x86::AVX512,
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => &super::gemm_x86::AVX2,
+        super::simd::Level::Avx2 => &super::gemm_x86::AVX2,
         _ => &PORTABLE,
     }
 }
@@ -346,15 +346,24 @@ fn pack_transposed(
     }
 }
 
+/// The first steps of [`transpose_eight`], as many as vector instructions can do at once: how many that were.
+#[cfg(target_arch = "x86_64")]
+fn transposed_by_vectors(sources: &[&[f32]; 8], panel: &mut [f32], width: usize, depth: usize) -> usize {
+    if level() < super::simd::Level::Avx2 {
+        return 0;
+    }
+    // SAFETY: `level` has seen AVX2 on this processor.
+    unsafe { super::gemm_x86::transpose_eight(sources, panel, width, depth) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn transposed_by_vectors(_: &[&[f32]; 8], _: &mut [f32], _: usize, _: usize) -> usize {
+    0
+}
+
 /// `panel[k * width + i]` = `sources[i][k]` for i < 8.
 fn transpose_eight(sources: &[&[f32]; 8], panel: &mut [f32], width: usize, depth: usize) {
-    let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    if level() >= Level::Avx2 {
-        // SAFETY: `level` has seen AVX2 on this processor.
-        done = unsafe { super::gemm_x86::transpose_eight(sources, panel, width, depth) };
-    }
-    for k in done..depth {
+    for k in transposed_by_vectors(sources, panel, width, depth)..depth {
         for (out, source) in panel[k * width..][..8].iter_mut().zip(sources) {
             *out = source[k];
         }

@@ -12,27 +12,36 @@ use super::vector::{LANES, dot};
 pub fn row_products(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
     assert!(width > 0 && width.is_multiple_of(LANES), "rows of {width} numbers");
     let rows = a.chunks_exact(width).flat_map(|x| b.chunks_exact(width).map(move |y| (x, y)));
-    let mut rows = rows.zip(out.iter_mut());
+    let rows = rows.zip(out.iter_mut());
     #[cfg(target_arch = "x86_64")]
     if super::simd::level() == super::simd::Level::Avx512 {
-        while let Some(first) = rows.next() {
-            let four = [Some(first), rows.next(), rows.next(), rows.next()];
-            if let [Some(p), Some(q), Some(r), Some(s)] = four {
-                // SAFETY: `level` has seen the features on this processor; a row is a multiple of 16 numbers, as asserted.
-                let sums = unsafe { x86::four_products([p.0, q.0, r.0, s.0]) };
-                [*p.1, *q.1, *r.1, *s.1] = sums;
-            } else {
-                four.into_iter().flatten().for_each(|((x, y), out)| *out = dot(x, y));
-            }
-        }
-        return;
+        // SAFETY: `level` has seen the features on this processor; a row is a multiple of 16 numbers, as asserted.
+        return unsafe { x86::in_fours(rows) };
     }
     rows.for_each(|((x, y), out)| *out = dot(x, y));
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::dot;
     use std::arch::x86_64::*;
+
+    /// Pairs of rows, each with the place of its product.
+    ///
+    /// # Safety
+    /// As for [`four_products`].
+    pub unsafe fn in_fours<'a>(mut rows: impl Iterator<Item = ((&'a [f32], &'a [f32]), &'a mut f32)>) {
+        while let Some(first) = rows.next() {
+            let four = [Some(first), rows.next(), rows.next(), rows.next()];
+            if let [Some(p), Some(q), Some(r), Some(s)] = four {
+                // SAFETY: the caller's promise.
+                let sums = unsafe { four_products([p.0, q.0, r.0, s.0]) };
+                [*p.1, *q.1, *r.1, *s.1] = sums;
+            } else {
+                four.into_iter().flatten().for_each(|((x, y), out)| *out = dot(x, y));
+            }
+        }
+    }
 
     /// # Safety
     /// All rows must have the same length, a multiple of 16, and the processor must have AVX-512 F and DQ.

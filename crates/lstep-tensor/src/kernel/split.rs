@@ -38,6 +38,10 @@ pub fn has_matrix_unit() -> bool {
 
 /// [`Products::Split`](super::gemm::Products::Split), by the matrix unit if there is one.
 pub(super) struct Split {
+    #[cfg_attr(
+        not(all(target_arch = "x86_64", target_os = "linux")),
+        expect(dead_code, reason = "there is no other way than the plain one")
+    )]
     unit: bool,
 }
 
