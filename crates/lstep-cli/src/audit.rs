@@ -5,7 +5,9 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{Audited, Breach, LeakReport, Questions, RunFolder, StepRule, audit, show_released_leak};
+use lstep::run::{
+    Audited, Breach, Fault, LeakReport, ModelConfig, Questions, RunFolder, StepRule, audit, show_released_leak,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -28,11 +30,13 @@ pub struct Audit {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     events: usize,
 
-    /// Also train two small models on the stream, one with the label leak of L-STEP's released code, and print both numbers
+    /// Also train two small models on the stream, one with a label leak of released code, and print both numbers
     ///
-    /// The released code filters positions only of nodes of true events, so that a scorer can recognise negatives. Both models have
-    /// the same settings, seed, events and negatives; the settings are small ones, and printed. Takes a minute or two. This is the
-    /// only use of the leak: no setting switches it on, and the leaking model is not saved.
+    /// L-STEP's released code filters positions only of nodes of true events, so that a scorer can recognise negatives. DyGFormer's, which is
+    /// shown for a run of DyGFormer, fills histories up to the longest of a call, true events and negatives being asked about in
+    /// calls of their own. Both models have the same settings, seed, events and negatives; the settings are small ones, and printed. Takes a
+    /// minute or two, with DyGFormer's long histories more. This is the only use of these leaks: no setting switches them on, and
+    /// the leaking model is not saved.
     #[arg(long)]
     show_released_leak: bool,
 
@@ -88,12 +92,16 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
         StepRule::Events(events) => format!("steps of {events}"),
         StepRule::DistinctTime => "a step at every time".to_string(),
     };
-    let LeakReport { model, training_events, epochs, learning_rate, seed, .. } = leak;
+    let LeakReport { training_events, epochs, learning_rate, seed, .. } = leak;
+    let (whose, what) = match leak.fault {
+        Fault::Filter => ("L-STEP", "filters positions only of nodes of true events"),
+        Fault::Padding => ("DyGFormer", "fills histories up to the longest of true events, or of negatives"),
+    };
     say(format!(
-        "\nThe label leak of L-STEP's released code, on the first {} events of {}:",
+        "\nThe label leak of {whose}'s released code, on the first {} events of {}:",
         leak.events, leak.dataset
     ))?;
-    say("two models trained alike, but the leaking one filters positions only of nodes of true events")?;
+    say(format!("two models trained alike, but the leaking one {what}"))?;
     let mut table = Table::new(["test, negatives", "honest ap", "leaking ap", "honest auc", "leaking auc"]);
     for row in &leak.results {
         let numbers = [row.honest.ap, row.leaking.ap, row.honest.auc, row.leaking.auc].map(share);
@@ -102,10 +110,17 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
     say(table.show().trim_end())?;
     say(format!("broken by the honest model: {}", laws(&leak.honest_breaches)))?;
     say(format!("broken by the leaking model: {}", laws(&leak.leaking_breaches)))?;
-    say(format!(
-        "{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, d_P {}, d_T {}, d_N {}, L {}, K {};",
-        model.position_width, model.time_width, model.node_width, model.snapshots, model.recent
-    ))?;
+    let settings = match &leak.model {
+        ModelConfig::Lstep(model) => format!(
+            "d_P {}, d_T {}, d_N {}, L {}, K {}",
+            model.position_width, model.time_width, model.node_width, model.snapshots, model.recent
+        ),
+        ModelConfig::DyGFormer(model) => {
+            format!("channels of {}, histories of {} in patches of {}", model.channel_width, model.longest, model.patch)
+        }
+        other => other.to_string(),
+    };
+    say(format!("{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, {settings};"))?;
     say(format!("of {epochs} epochs validation chose {} and {}", leak.honest_epoch, leak.leaking_epoch))
 }
 

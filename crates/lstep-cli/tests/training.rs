@@ -404,6 +404,7 @@ fn the_released_leak_is_shown_beside_honest_numbers_and_leaves_the_run_as_it_was
         assert!(row["leaking"]["ap"].as_f64() > row["honest"]["ap"].as_f64(), "{row}");
     }
     assert!(files() == before, "the run is as it was");
+    assert_eq!(leak["fault"], "filter");
     // The switch is nowhere else.
     for command in ["train", "evaluate", "score"] {
         let help = text(&done(&[command, "--help"]).stdout);

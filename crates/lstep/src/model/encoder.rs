@@ -239,6 +239,8 @@ impl<E: Encoder> Model for Learned<E> {
         let pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
         let pairs: Vec<(Seed, NodeId)> = pairs.collect();
         let each = pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
+        // A true destination and its negative stay together, since they mostly share the source.
+        let each = each.next_multiple_of(2);
         let mut values = vec![0.0; pairs.len()];
         let work = pairs.chunks(each).zip(values.chunks_mut(each)).collect();
         share_lanes(work, |(pairs, values)| self.rooms.with(|room| self.score_lane(past, state, pairs, room, values)));

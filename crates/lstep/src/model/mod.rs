@@ -23,6 +23,7 @@ mod setting;
 mod tgn;
 
 pub use config::{ModelConfig, PUBLISHED_MEMORIES};
+pub(crate) use dygformer::ReleasedPadding;
 pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
 pub use edgebank::{EdgeBank, Memory};
 pub use encoder::{Encoder, Learned};

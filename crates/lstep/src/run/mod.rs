@@ -50,7 +50,7 @@ pub use paper::{
 };
 pub use preset::preset_names;
 pub use record::{Answer, MOST_PAIRS, Record};
-pub use released_leak::{LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
+pub use released_leak::{Fault, LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
 pub use report::{EvaluationReport, InspectReport, ResultRow};
 pub use tgb_files::write_tgb;
 pub use train::{Course, EpochReport, Progress, Selection, TrainConfig, ValidationRow};

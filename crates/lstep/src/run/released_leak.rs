@@ -1,8 +1,9 @@
-//! What the label leak of the released code is worth, measured: two small models that differ in nothing else are trained on the same
+//! What a label leak of released code is worth, measured: two small models that differ in nothing else are trained on the same
 //! stream and asked the same questions.
 //!
-//! The released code filters positions only of nodes of true events (`model/lstep/released_leak.rs`). This is the only place that
-//! makes such a model; it is trained, asked, checked against the laws and forgotten.
+//! L-STEP's released code filters positions only of nodes of true events (`model/lstep/released_leak.rs`); that of DyGFormer fills histories up to
+//! the longest of a call (`model/dygformer/released_padding.rs`). This is the only place that makes such models; they are
+//! trained, asked, checked against the laws and forgotten.
 
 use super::evaluate::{Outcome, evaluate, facts};
 use super::folder::RunFolder;
@@ -12,7 +13,9 @@ use super::trained::Trained;
 use crate::error::Result;
 use crate::graph::EventLog;
 use crate::model::laws::{Breach, Check, check_model};
-use crate::model::{Lstep, LstepConfig, ModelConfig, Optimiser, Pupil, ReleasedLeak, teach};
+use crate::model::{
+    DyGFormerConfig, LstepConfig, ModelConfig, Optimiser, Padding, Pupil, ReleasedLeak, ReleasedPadding, teach,
+};
 use crate::protocol::{Asked, Exam, Part, Setting, StepRule, Strategy, StreamProtocol, negatives_sha256};
 use lstep_tensor::AdamConfig;
 use serde::Serialize;
@@ -26,9 +29,21 @@ const LEARNING_RATE: f64 = 3e-4;
 /// Events the laws are checked on, as many as an audit takes.
 const CHECKED_EVENTS: usize = 10_000;
 
+/// What a leaking model does that an honest one does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// It filters positions only of nodes of true events, as L-STEP's released code does.
+    Filter,
+    /// It fills histories up to the longest of the true events, or of the negatives, as DyGFormer's released code does.
+    Padding,
+}
+
 /// Both models' numbers, and everything they depend on.
 #[derive(Debug, Clone, Serialize)]
 pub struct LeakReport {
+    /// What the leaking model does.
+    pub fault: Fault,
     /// The stream's name.
     pub dataset: String,
     /// How many of its first events were used.
@@ -44,7 +59,7 @@ pub struct LeakReport {
     /// How the stream was split, stepped and asked about.
     pub protocol: StreamProtocol,
     /// The settings of both models.
-    pub model: LstepConfig,
+    pub model: ModelConfig,
     /// Numbers on the test part, one entry for each kind of negatives.
     pub results: Vec<LeakCompared>,
     /// The epoch of the honest model that validation selected, whose numbers these are.
@@ -64,9 +79,9 @@ pub struct LeakCompared {
     pub negatives: Strategy,
     /// SHA-256 of the negatives as a file; both models were asked against them.
     pub negatives_sha256: String,
-    /// All nodes filtered alike.
+    /// Of the model without the fault.
     pub honest: Quality,
-    /// Only nodes of true events filtered, as the released code does.
+    /// Of the model with it.
     pub leaking: Quality,
 }
 
@@ -88,20 +103,25 @@ impl From<Outcome> for Quality {
 /// Gets told how far training is: which of the two models, how far its epoch is, events done in it and events it has.
 pub type LeakWatch<'a> = dyn FnMut(&str, &Progress, u64, u64) + Send + 'a;
 
-/// Trains both models on the first events of a run's stream, with the run's step, `gap` and seed.
+/// Trains both models on the first events of a run's stream, with the run's step and seed: DyGFormers if the run's model is one, else L-STEPs
+/// with the run's `gap`.
 pub fn show_released_leak(folder: &RunFolder, watch: &mut LeakWatch<'_>) -> Result<LeakReport> {
     let trained = Trained::open(folder)?;
     let config = trained.config();
-    let gap = if let ModelConfig::Lstep(model) = &config.model { model.gap } else { LstepConfig::default().gap };
     let step = match config.protocol.step() {
         StepRule::DistinctTime => StreamProtocol::default().step,
         events => events,
     };
     let protocol = StreamProtocol { step, seed: config.train.seed, ..StreamProtocol::default() };
-    compare(trained.stream(), protocol, gap, watch)
+    compare(trained.stream(), protocol, &config.model, watch)
 }
 
-fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut LeakWatch<'_>) -> Result<LeakReport> {
+fn compare(
+    stream: &Stream,
+    protocol: StreamProtocol,
+    like: &ModelConfig,
+    watch: &mut LeakWatch<'_>,
+) -> Result<LeakReport> {
     let all = &stream.log;
     let log = EventLog::new(all.events().first(MOST_EVENTS)).with_node_features(all.node_features().clone());
     let seed = protocol.seed;
@@ -116,7 +136,7 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
     let validation = protocol.exam(log.events(), &split, &selecting)?;
     let course =
         Course::new(&log, &split, protocol.step, protocol.visibility, &TrainConfig { seed, ..TrainConfig::default() })?;
-    let model = small(&log, gap);
+    let (fault, model) = small(&log, like);
     let facts = facts(&log, &split);
     let adam = AdamConfig { learning_rate: LEARNING_RATE, ..AdamConfig::default() };
     let optimiser = Optimiser { adam, ..Optimiser::default() };
@@ -128,8 +148,12 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
         exam: &exam,
         check: Check { step, ..Check::default() },
     };
-    let honest = teach(Lstep::new(model.clone(), seed)?, &facts, optimiser);
-    let leaking = teach(ReleasedLeak::new(model.clone(), seed)?, &facts, optimiser);
+    let leaking = match &model {
+        ModelConfig::DyGFormer(model) => teach(ReleasedPadding::new(model.clone(), seed)?, &facts, optimiser),
+        ModelConfig::Lstep(model) => teach(ReleasedLeak::new(model.clone(), seed)?, &facts, optimiser),
+        other => unreachable!("no fault of {} is known", other.kind()),
+    };
+    let honest = model.pupil(&facts, seed, optimiser)?;
     let honest = trial.run(honest, &mut |progress, done, of| watch("honest", progress, done, of))?;
     let leaking = trial.run(leaking, &mut |progress, done, of| watch("leaking", progress, done, of))?;
     let results = exam.sheets.iter().zip(honest.outcomes).zip(leaking.outcomes);
@@ -140,6 +164,7 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
         leaking: leaking.into(),
     });
     Ok(LeakReport {
+        fault,
         dataset: stream.name.clone(),
         events: log.len(),
         training_events: course.events(),
@@ -156,19 +181,39 @@ fn compare(stream: &Stream, protocol: StreamProtocol, gap: f64, watch: &mut Leak
     })
 }
 
-/// A small L-STEP whose honest numbers are not worse for it: on uci its AP is that of the paper's widths. All frequencies of
-/// the time encoding stay, since with 32 of them it cannot tell days apart and loses ten points.
-fn small(log: &EventLog, gap: f64) -> LstepConfig {
-    LstepConfig {
-        time_width: LstepConfig::default().time_width,
-        node_width: log.node_features().width().max(64),
-        edge_width: log.events().features().width(),
+/// The fault that is shown for a model, and a small model to show it by.
+///
+/// The small L-STEP's honest numbers are not worse for it: on uci its AP is that of the paper's widths. All frequencies of the time encoding
+/// stay, since with 32 of them it cannot tell days apart and loses ten points. DyGFormer keeps the lengths of its histories and patches, which
+/// decide what the fault tells.
+fn small(log: &EventLog, like: &ModelConfig) -> (Fault, ModelConfig) {
+    let node_width = log.node_features().width().max(64);
+    let edge_width = log.events().features().width();
+    if let ModelConfig::DyGFormer(DyGFormerConfig { longest, patch, .. }) = *like {
+        let channel_width = 16;
+        let padding = Padding::Full;
+        let model = DyGFormerConfig {
+            node_width,
+            edge_width,
+            channel_width,
+            longest,
+            patch,
+            padding,
+            ..DyGFormerConfig::default()
+        };
+        return (Fault::Padding, ModelConfig::DyGFormer(model));
+    }
+    let gap = if let ModelConfig::Lstep(model) = like { model.gap } else { LstepConfig::default().gap };
+    let model = LstepConfig {
+        node_width,
+        edge_width,
         position_width: 64,
         snapshots: 50,
         recent: 20,
         gap,
         ..LstepConfig::default()
-    }
+    };
+    (Fault::Filter, ModelConfig::Lstep(model))
 }
 
 /// What both models go through.
@@ -219,25 +264,39 @@ mod tests {
     use crate::model::laws::Law;
     use crate::read::synthetic::{SyntheticConfig, generate};
 
-    #[test]
-    fn on_a_synthetic_stream_the_leak_lifts_every_number_and_breaks_a_law() {
-        let settings = SyntheticConfig { events: 6_000, nodes: 400, ..SyntheticConfig::default() };
+    fn compared(like: &ModelConfig, (events, nodes): (u32, u32), broken: Law) -> LeakReport {
+        let settings = SyntheticConfig { events, nodes, ..SyntheticConfig::default() };
         let stream = Stream::from(generate(&settings).expect("a stream"));
         let protocol = StreamProtocol { step: StepRule::Events(50), ..StreamProtocol::default() };
         let mut told = Vec::new();
-        let report = compare(&stream, protocol, 1000.0, &mut |name, progress, _, _| {
+        let report = compare(&stream, protocol, like, &mut |name, progress, _, _| {
             told.push((name.to_string(), progress.epoch));
         });
-        let report = report.expect("compared");
         told.dedup();
         assert_eq!(told.len(), 2 * EPOCHS as usize, "{told:?}");
+        let report = report.expect("compared");
         assert_eq!(report.results.len(), 2);
+        assert_eq!(report.honest_breaches, []);
+        assert!(report.leaking_breaches.iter().any(|breach| breach.law == broken), "{report:?}");
+        report
+    }
+
+    #[test]
+    fn on_a_synthetic_stream_the_leak_lifts_every_number_and_breaks_a_law() {
+        let like = ModelConfig::Lstep(LstepConfig { gap: 1000.0, ..LstepConfig::default() });
+        let report = compared(&like, (6_000, 400), Law::OtherRows);
+        assert_eq!(report.fault, Fault::Filter);
         for row in &report.results {
             // The least of the four is AP with historical negatives: 67.1 against 62.3.
             assert!(row.leaking.ap > row.honest.ap + 0.03, "{row:?}");
             assert!(row.leaking.auc > row.honest.auc + 0.03, "{row:?}");
         }
-        assert_eq!(report.honest_breaches, []);
-        assert!(report.leaking_breaches.iter().any(|breach| breach.law == Law::OtherRows), "{report:?}");
+    }
+
+    #[test]
+    fn filling_histories_up_to_the_longest_of_a_call_breaks_a_law() {
+        let like = DyGFormerConfig { longest: 16, patch: 4, ..DyGFormerConfig::default() };
+        let report = compared(&ModelConfig::DyGFormer(like), (1_000, 100), Law::Split);
+        assert_eq!(report.fault, Fault::Padding);
     }
 }

@@ -14,9 +14,11 @@
 
 mod config;
 mod history;
+mod released_padding;
 
 pub use config::{DyGFormerConfig, Padding};
 pub use history::Histories;
+pub(crate) use released_padding::ReleasedPadding;
 
 use super::Facts;
 use super::encoder::{Asked, Encoder, FeatureWidths, Room};
@@ -70,7 +72,14 @@ struct Side {
 }
 
 impl Patches {
-    fn gather(&mut self, past: Past<'_>, asked: &Asked, config: &DyGFormerConfig) {
+    /// `empty` says how many empty patches fill up the two sides of a pair: from its place in the call, and the patches they have.
+    fn gather(
+        &mut self,
+        past: Past<'_>,
+        asked: &Asked,
+        config: &DyGFormerConfig,
+        empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
+    ) {
         let Patches { histories, firsts, offsets, rows, repeats, counts, sides } = self;
         histories.gather(past, &asked.seeds, config.longest);
         let patches = |histories: &Histories, seed: u32| histories.span(seed).len().div_ceil(config.patch) as u32;
@@ -86,13 +95,9 @@ impl Patches {
         repeats.clear();
         counts.clear();
         sides.iter_mut().for_each(Side::clear);
-        for (&source, &candidate) in asked.sources.iter().zip(&asked.candidates) {
+        for (pair, (&source, &candidate)) in asked.sources.iter().zip(&asked.candidates).enumerate() {
             let lengths = [source, candidate].map(|seed| patches(histories, seed));
-            let all = (config.longest / config.patch) as u32;
-            let empty = match config.padding {
-                Padding::Full => lengths.map(|length| all - length),
-                Padding::None => [0, 0],
-            };
+            let empty = empty(pair, lengths);
             let first = rows.len() as u32;
             let begins = [first, first + lengths[0]];
             let last = first + lengths[0] + lengths[1];
@@ -250,6 +255,41 @@ impl DyGFormer {
         tape.segment_sum_into(own, table, Segments { rows: Some(entries), offsets: ends }, Weighting::Sum);
         joined
     }
+
+    /// The logits of pairs whose histories are filled up as `empty` says.
+    fn logits_filled<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        asked: &Asked,
+        patches: &mut Patches,
+        empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
+    ) -> Var {
+        patches.gather(past, asked, &self.config, empty);
+        let mut hidden = self.joined(tape, past, patches);
+        let blocks = Blocks {
+            heads: self.config.heads,
+            offsets: tape.indices(patches.offsets.iter().copied()),
+            repeats: Some(tape.indices(patches.repeats.iter().copied())),
+            dropout: self.config.dropout as f32,
+        };
+        let (last, before) = self.transformers.split_last().expect("at least one transformer");
+        for transformer in before {
+            hidden = transformer.apply(tape, hidden, blocks);
+        }
+        let means = patches.sides.each_ref().map(|side| {
+            let segments = Segments {
+                rows: Some(tape.indices(side.rows.iter().copied())),
+                offsets: tape.indices(side.offsets.iter().copied()),
+            };
+            let weights = tape.constant(side.shares.len(), 1, &side.shares);
+            (segments, Weighting::By { weights, slots: None })
+        });
+        let means = last.apply_to_means(tape, hidden, blocks, means);
+        let [source, candidate] = means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
+        let pairs = tape.indices(0..asked.sources.len() as u32);
+        self.predictor.apply(tape, (source, pairs), (candidate, pairs))
+    }
 }
 
 impl Encoder for DyGFormer {
@@ -296,30 +336,12 @@ impl Encoder for DyGFormer {
     fn begin(&self, _: &Facts) {}
 
     fn logits<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, (): &'t (), asked: &Asked, patches: &mut Patches) -> Var {
-        patches.gather(past, asked, &self.config);
-        let mut hidden = self.joined(tape, past, patches);
-        let blocks = Blocks {
-            heads: self.config.heads,
-            offsets: tape.indices(patches.offsets.iter().copied()),
-            repeats: Some(tape.indices(patches.repeats.iter().copied())),
-            dropout: self.config.dropout as f32,
-        };
-        let (last, before) = self.transformers.split_last().expect("at least one transformer");
-        for transformer in before {
-            hidden = transformer.apply(tape, hidden, blocks);
-        }
-        let means = patches.sides.each_ref().map(|side| {
-            let segments = Segments {
-                rows: Some(tape.indices(side.rows.iter().copied())),
-                offsets: tape.indices(side.offsets.iter().copied()),
-            };
-            let weights = tape.constant(side.shares.len(), 1, &side.shares);
-            (segments, Weighting::By { weights, slots: None })
-        });
-        let means = last.apply_to_means(tape, hidden, blocks, means);
-        let [source, candidate] = means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
-        let pairs = tape.indices(0..asked.sources.len() as u32);
-        self.predictor.apply(tape, (source, pairs), (candidate, pairs))
+        let all = (self.config.longest / self.config.patch) as u32;
+        let padding = self.config.padding;
+        self.logits_filled(tape, past, asked, patches, |_, lengths| match padding {
+            Padding::Full => lengths.map(|length| all - length),
+            Padding::None => [0, 0],
+        })
     }
 
     fn observe(&self, _: &Parameters, _: &mut Room<Patches>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}

@@ -1,0 +1,200 @@
+//! The padding of DyGFormer's released code, for the audit that shows what it is worth, and for nothing else.
+//!
+//! The released code fills histories up to the longest of a call with empty patches, which take part in the mean as others do, and it asks
+//! about the true events of a step in one call and about their negatives in another. Where the longest histories of the two differ, the number of
+//! empty patches tells which is which, and the model learns to read it. [`ReleasedPadding`] is a [`DyGFormer`] with that fault. No
+//! setting leads here, only the crate can make one, and it cannot be saved.
+
+use super::{DyGFormer, DyGFormerConfig, Patches};
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, NodeId};
+use crate::graph::{Past, Revealed, Seed};
+use crate::model::encoder::{Asked, Encoder, FeatureWidths, Learned, Room};
+use crate::model::{Facts, Learner, Lesson, Model, Tools};
+use crate::protocol::{Queries, Scores};
+use lstep_tensor::{Parameters, Tape, Var};
+
+/// DyGFormer that fills histories up to the longest of the step's true events, or of its negatives.
+#[derive(Clone)]
+pub struct ReleasedPadding {
+    config: DyGFormerConfig,
+    filled: Learned<Filled>,
+}
+
+impl ReleasedPadding {
+    /// A model with weights drawn from a seed: those that an honest one begins with.
+    pub fn new(config: DyGFormerConfig, seed: u64) -> Result<ReleasedPadding> {
+        Ok(ReleasedPadding { filled: Learned::new(config.clone(), seed)?, config })
+    }
+}
+
+/// How many patches the longest histories of a step have, of sources and of destinations, for true events and for negatives. A model is never
+/// told which pairs are true; this one knows how evaluator and lessons lay them out: a true event, then its negative.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Longest([[u32; 2]; 2]);
+
+impl Longest {
+    fn of(past: Past<'_>, pairs: impl Iterator<Item = (Seed, NodeId)>, config: &DyGFormerConfig) -> Longest {
+        let mut longest = Longest::default();
+        for (pair, (source, candidate)) in pairs.enumerate() {
+            let sides = [source, Seed { node: candidate, ..source }];
+            for (most, seed) in longest.0[pair % 2].iter_mut().zip(sides) {
+                let entries = 1 + past.recent(seed, config.longest - 1).len();
+                *most = (*most).max(entries.div_ceil(config.patch) as u32);
+            }
+        }
+        longest
+    }
+}
+
+/// The encoder, which takes what it must not know for a state.
+#[derive(Clone)]
+struct Filled {
+    honest: DyGFormer,
+}
+
+impl Encoder for Filled {
+    type Config = DyGFormerConfig;
+    type State = Longest;
+    type Lists = Patches;
+    const SEEDS_AT_ONCE: usize = DyGFormer::SEEDS_AT_ONCE;
+    const PAIRS_AT_ONCE: usize = DyGFormer::PAIRS_AT_ONCE;
+
+    fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<Filled> {
+        Ok(Filled { honest: DyGFormer::new(config, parameters)? })
+    }
+
+    fn feature_widths(&self) -> FeatureWidths {
+        self.honest.feature_widths()
+    }
+
+    fn begin(&self, _: &Facts) -> Longest {
+        Longest::default()
+    }
+
+    fn logits<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        Longest(longest): &'t Longest,
+        asked: &Asked,
+        patches: &mut Patches,
+    ) -> Var {
+        self.honest.logits_filled(tape, past, asked, patches, |pair, lengths| {
+            let [source, destination] = longest[pair % 2];
+            [source - lengths[0], destination - lengths[1]]
+        })
+    }
+
+    fn observe(&self, _: &Parameters, _: &mut Room<Patches>, _: Revealed<'_>, _: &mut Longest, _: &[Event]) {}
+
+    fn save_state<'a>(&self, _: &'a Longest, _: &mut Checkpoint<'a>) {}
+
+    fn load_state(&self, facts: &Facts, _: &mut Checkpoint<'_>) -> Result<Longest> {
+        Ok(self.begin(facts))
+    }
+}
+
+impl Model for ReleasedPadding {
+    type State = ();
+
+    fn begin(&self, _: &Facts) {}
+
+    fn score(&self, past: Past<'_>, (): &(), ask: &Queries) -> Result<Scores> {
+        let pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
+        let longest = Longest::of(past, pairs, &self.config);
+        self.filled.score(past, &longest, ask)
+    }
+
+    fn observe(&self, _: Revealed<'_>, (): &mut (), _: &[Event]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Learner for ReleasedPadding {
+    fn parameters(&self) -> &Parameters {
+        self.filled.parameters()
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        self.filled.parameters_mut()
+    }
+
+    fn loss(&self, past: Past<'_>, (): &(), lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>> {
+        let pairs = lesson.events.iter().zip(lesson.negatives).flat_map(|(event, negative)| {
+            let seed = |node| Seed { node, time: event.time };
+            [(seed(event.source), event.destination), (seed(negative.source), negative.destination)]
+        });
+        let longest = Longest::of(past, pairs, &self.config);
+        self.filled.loss(past, &longest, lesson, tools)
+    }
+
+    /// # Panics
+    /// Always: a leaking model in a file could be taken for an honest one.
+    fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {
+        panic!("a model with the released padding is never saved: the audit that trains it forgets it");
+    }
+
+    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<()> {
+        Err(Error::setting("model", "with the released padding", "it is never saved: train an honest one"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EventLog;
+    use crate::model::laws::{Check, Law, check_model};
+    use crate::model::{Optimiser, open, teach};
+    use crate::read::synthetic::{SyntheticConfig, generate};
+
+    fn small() -> DyGFormerConfig {
+        DyGFormerConfig {
+            time_width: 4,
+            node_width: 6,
+            edge_width: 1,
+            channel_width: 4,
+            longest: 8,
+            patch: 2,
+            layers: 1,
+            ..DyGFormerConfig::default()
+        }
+    }
+
+    #[test]
+    fn the_laws_catch_the_padding_and_acquit_the_same_weights_without_it() {
+        let settings = SyntheticConfig { events: 600, nodes: 60, ..SyntheticConfig::default() };
+        let log = EventLog::new(generate(&settings).expect("a stream").events);
+        let leaking = |facts: &Facts| Ok(open(ReleasedPadding::new(small(), 1)?, facts));
+        let honest = |facts: &Facts| Ok(open(Learned::<DyGFormer>::new(small(), 1)?, facts));
+        let broken = check_model(&leaking, &leaking, &log, Check::default()).expect("checked");
+        assert!(broken.iter().any(|breach| breach.law == Law::Split), "{broken:?}");
+        assert_eq!(check_model(&honest, &honest, &log, Check::default()).expect("checked"), []);
+    }
+
+    #[test]
+    fn histories_are_filled_up_to_the_longest_of_true_events_and_of_negatives() {
+        let time = |value: u32| crate::event::Time::new(f64::from(value)).expect("finite");
+        let mut log = EventLog::default();
+        // Node 1 has met somebody five times, 2 three times, 3 twice, 4 never.
+        for (number, (source, destination)) in [(1, 2), (1, 2), (1, 3), (1, 3), (1, 2)].into_iter().enumerate() {
+            log.push(NodeId(source), NodeId(destination), time(number as u32), &[]).expect("in order");
+        }
+        let pair = |source: u32, candidate: u32| (Seed { node: NodeId(source), time: time(9) }, NodeId(candidate));
+        let pairs = [pair(1, 3), pair(1, 4), pair(2, 4), pair(2, 2)];
+        // Each history holds the node itself, and two entries are a patch: six, four, three and one entries.
+        let longest = Longest::of(log.past(5), pairs.into_iter(), &small());
+        assert_eq!(longest, Longest([[3, 2], [3, 2]]));
+        let longest = Longest::of(log.past(5), pairs.into_iter().take(2), &small());
+        assert_eq!(longest, Longest([[3, 2], [3, 1]]));
+    }
+
+    #[test]
+    #[should_panic(expected = "never saved")]
+    fn a_leaking_model_cannot_be_saved() {
+        let facts = Facts { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
+        let optimiser = Optimiser::default();
+        teach(ReleasedPadding::new(small(), 0).expect("settings"), &facts, optimiser).save(&mut Checkpoint::default());
+    }
+}
