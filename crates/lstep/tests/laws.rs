@@ -70,11 +70,13 @@ fn small_lsteps() -> Vec<ModelConfig> {
 
 /// L-STEP that sees the pair: everything, and each switch alone.
 fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
-    let nothing = PairConfig { history: 0, traces: false, walks: 0, positions: false, hidden: 5, dropout: 0.2 };
+    let nothing =
+        PairConfig { history: 0, traces: false, company: false, walks: 0, positions: false, hidden: 5, dropout: 0.2 };
     let pairs = [
-        PairConfig { history: 4, traces: true, walks: 64, positions: true, ..nothing.clone() },
+        PairConfig { history: 4, traces: true, company: true, walks: 64, positions: true, ..nothing.clone() },
         PairConfig { history: 4, ..nothing.clone() },
         PairConfig { traces: true, ..nothing.clone() },
+        PairConfig { company: true, ..nothing.clone() },
         PairConfig { walks: 64, ..nothing.clone() },
         PairConfig { positions: true, ..nothing },
     ];

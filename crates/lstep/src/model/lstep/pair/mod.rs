@@ -1,9 +1,9 @@
 //! What is known of a pair before any tensor: numbers for the predictor of an L-STEP that sees the two nodes together (`lstep-pair`).
 //!
 //! The paper encodes each node alone, so its predictor has to guess from two summaries whether these two have met. Here it is told,
-//! from four places, each a switch: the two recent histories (`history.rs`, read from the past, exact up to the moment), counts of
-//! everything observed (`traces.rs`, part of the state), sums of node codes along recent walks (`walks.rs`, part of the state), and
-//! both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at labels or at other questions.
+//! from five places, each a switch: the two recent histories (`history.rs`, read from the past, exact up to the moment), counts of
+//! everything observed (`traces.rs`, part of the state), the same counts of those whom the source met lately (its company), sums of node codes
+//! along recent walks (`walks.rs`, part of the state), and both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at labels or at other questions.
 
 mod history;
 mod traces;
@@ -23,6 +23,9 @@ use std::sync::LazyLock;
 use traces::Traces;
 use walks::Walks;
 
+/// How many of a source's newest meetings are its company.
+const COMPANY: usize = 20;
+
 /// What the predictor is told about a pair, as named switches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +34,8 @@ pub struct PairConfig {
     pub history: usize,
     /// Whether counts and recency of pairs, sources and destinations are told.
     pub traces: bool,
+    /// Whether it is told how popular and how active those are as destinations whom the source met lately.
+    pub company: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
     /// Whether the two positions are compared.
@@ -43,7 +48,7 @@ pub struct PairConfig {
 
 impl Default for PairConfig {
     fn default() -> PairConfig {
-        PairConfig { history: 64, traces: true, walks: 64, positions: true, hidden: 64, dropout: 0.0 }
+        PairConfig { history: 64, traces: true, company: true, walks: 64, positions: true, hidden: 64, dropout: 0.0 }
     }
 }
 
@@ -65,7 +70,8 @@ impl PairConfig {
         let history = if self.history > 0 { history::WIDTH } else { 0 };
         let traces = if self.traces { traces::WIDTH } else { 0 };
         let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
-        history + traces + walks
+        let company = if self.company { traces::COMPANY } else { 0 };
+        history + traces + walks + company
     }
 }
 
@@ -131,7 +137,7 @@ impl PairMemory {
             if self.config.walks > 0 {
                 self.walks.observe(event);
             }
-            if self.config.traces {
+            if self.config.traces || self.config.company {
                 self.traces.observe(event);
             }
         }
@@ -161,6 +167,7 @@ impl PairMemory {
                 if let Some(walks) = &side.walks {
                     self.walks.tell(walks, &self.walks.side(candidate), &mut row);
                 }
+                side.company.iter().flatten().for_each(|&number| row.put(number));
                 assert!(row.row.is_empty(), "a place for every number");
             }
         });
@@ -172,6 +179,10 @@ impl PairMemory {
             history: (self.config.history > 0).then(|| history::Side::new(past, seed, self.config.history, self.span)),
             traces: self.config.traces.then(|| self.traces.side(seed, self.span)),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node)),
+            company: self.config.company.then(|| {
+                let partners = past.recent(seed, COMPANY).iter().map(|meeting| meeting.neighbour);
+                self.traces.company(partners, seed.time, self.span)
+            }),
         }
     }
 
@@ -194,6 +205,7 @@ struct SourceSide<'a> {
     history: Option<history::Side<'a>>,
     traces: Option<traces::Side>,
     walks: Option<walks::Side<'a>>,
+    company: Option<[f32; traces::COMPANY]>,
 }
 
 /// The rest of a row that is being filled.
