@@ -11,7 +11,7 @@ pub enum Error {
     },
     /// The stored value has another number of elements.
     #[error(
-        "parameter {name:?} is {rows} x {cols}, but {len} values were given: the stored weights belong to another configuration"
+        "parameter {name:?} is {rows} x {cols}, but {len} values were given: the stored weights belong to another configuration, so give the settings they were trained with, or train anew"
     )]
     WrongLength {
         /// The parameter.

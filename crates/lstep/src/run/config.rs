@@ -284,6 +284,21 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_that_came_later_is_on_for_new_runs_and_off_for_those_of_before() {
+        let data = DataConfig { events: "events.csv".into(), ..DataConfig::default() };
+        let new = RunConfig::start(data, ModelConfig::Lstep(LstepConfig::pair()), None).expect("known");
+        let company = |config: &RunConfig| {
+            let ModelConfig::Lstep(LstepConfig { pair: Some(pair), .. }) = &config.model else { panic!("lstep-pair") };
+            (pair.company, pair.history)
+        };
+        let changed = new.clone().with(Some(("my.toml", "[model.pair]\nhistory = 32\n")), &[]).expect("known keys");
+        assert_eq!(company(&changed), (true, 32));
+        let stored = new.to_toml();
+        let before: RunConfig = toml::from_str(&stored.replace("company = true\n", "")).expect("a run of before");
+        assert_eq!((company(&new), company(&before)), ((true, 64), (false, 64)));
+    }
+
+    #[test]
     fn a_protocol_comes_with_its_settings_for_the_data() {
         let mut config = start(None);
         config.data.events = "data/tgbl-wiki_edgelist_v2.csv".into();

@@ -34,7 +34,9 @@ pub struct PairConfig {
     pub history: usize,
     /// Whether counts and recency of pairs, sources and destinations are told.
     pub traces: bool,
-    /// Whether it is told how popular and how active those are as destinations whom the source met lately.
+    /// Whether it is told how popular and how active those are as destinations whom the source met lately. Stored settings that do not name it
+    /// are of a run from before there was company.
+    #[serde(default = "no")]
     pub company: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
@@ -44,6 +46,10 @@ pub struct PairConfig {
     pub hidden: usize,
     /// The share of that layer's outputs that is left out in training, in [0, 1).
     pub dropout: f64,
+}
+
+fn no() -> bool {
+    false
 }
 
 impl Default for PairConfig {
