@@ -172,16 +172,14 @@ impl<E: Encoder> Learned<E> {
         share_of_pair: f64,
         (draw, products, gradients): (Draw, Products, &mut Gradients),
     ) -> f64 {
-        let mut rows = part.events.iter().zip(part.negatives).peekable();
+        let mut rows = part.pairs().peekable();
         let (mut sum, mut piece) = (0.0, 0);
         while rows.peek().is_some() {
             asked.clear();
             // An event and its negative stay together, since they mostly share the source.
             while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
-                let Some((event, &negative)) = rows.next() else { break };
-                let source = Seed { node: event.source, time: event.time };
-                asked.pair(source, event.destination);
-                asked.pair(Seed { node: negative.source, ..source }, negative.destination);
+                let Some(pairs) = rows.next() else { break };
+                pairs.into_iter().for_each(|(source, candidate)| asked.pair(source, candidate));
             }
             let pairs = asked.sources.len();
             let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
@@ -196,6 +194,11 @@ impl<E: Encoder> Learned<E> {
         }
         sum
     }
+}
+
+/// All pairs of some questions, in order.
+pub fn pairs_of(ask: &Queries) -> impl Iterator<Item = (Seed, NodeId)> {
+    ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)))
 }
 
 /// Most lanes of a lesson. A lane goes through its pieces by itself, and threads share the lanes: threads that share every operation wait
@@ -236,10 +239,9 @@ impl<E: Encoder> Model for Learned<E> {
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
         self.encoder.feature_widths().check(past)?;
-        let pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
-        let pairs: Vec<(Seed, NodeId)> = pairs.collect();
+        let pairs: Vec<(Seed, NodeId)> = pairs_of(ask).collect();
         let each = pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
-        // A true destination and its negative stay together, since they mostly share the source.
+        // A true destination and its negative stay together: they mostly share the source, and `ReleasedPadding` counts on it.
         let each = each.next_multiple_of(2);
         let mut values = vec![0.0; pairs.len()];
         let work = pairs.chunks(each).zip(values.chunks_mut(each)).collect();

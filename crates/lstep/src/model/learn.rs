@@ -7,7 +7,7 @@ use super::{Exhibit, Facts, Joined, Model, Session};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
-use crate::graph::{Past, Revealed};
+use crate::graph::{Past, Revealed, Seed};
 use crate::protocol::{Queries, Scores};
 use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Moments, Parameters, Products, Workspace};
 use std::sync::Arc;
@@ -19,6 +19,16 @@ pub struct Lesson<'a> {
     pub events: &'a [Event],
     /// What did not, one for each event and at its time.
     pub negatives: &'a [Negative],
+}
+
+impl<'a> Lesson<'a> {
+    /// For each event the pair that met and the one that did not, as a source at the event's time and a candidate.
+    pub fn pairs(self) -> impl Iterator<Item = [(Seed, NodeId); 2]> + 'a {
+        self.events.iter().zip(self.negatives).map(|(event, negative)| {
+            let seed = |node| Seed { node, time: event.time };
+            [(seed(event.source), event.destination), (seed(negative.source), negative.destination)]
+        })
+    }
 }
 
 /// Two nodes that did not meet.

@@ -10,7 +10,7 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
-use crate::model::encoder::{Asked, Encoder, FeatureWidths, Learned, Room};
+use crate::model::encoder::{Asked, Encoder, FeatureWidths, Learned, Room, pairs_of};
 use crate::model::{Facts, Learner, Lesson, Model, Tools};
 use crate::protocol::{Queries, Scores};
 use lstep_tensor::{Parameters, Tape, Var};
@@ -81,6 +81,8 @@ impl Encoder for Filled {
         asked: &Asked,
         patches: &mut Patches,
     ) -> Var {
+        // Pieces of a call begin with a true event, so that a place in the piece tells as much as one in the call.
+        const { assert!(Self::PAIRS_AT_ONCE.is_multiple_of(2)) };
         self.honest.logits_filled(tape, past, asked, patches, |pair, lengths| {
             let [source, destination] = longest[pair % 2];
             [source - lengths[0], destination - lengths[1]]
@@ -102,8 +104,7 @@ impl Model for ReleasedPadding {
     fn begin(&self, _: &Facts) {}
 
     fn score(&self, past: Past<'_>, (): &(), ask: &Queries) -> Result<Scores> {
-        let pairs = ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)));
-        let longest = Longest::of(past, pairs, &self.config);
+        let longest = Longest::of(past, pairs_of(ask), &self.config);
         self.filled.score(past, &longest, ask)
     }
 
@@ -122,11 +123,7 @@ impl Learner for ReleasedPadding {
     }
 
     fn loss(&self, past: Past<'_>, (): &(), lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>> {
-        let pairs = lesson.events.iter().zip(lesson.negatives).flat_map(|(event, negative)| {
-            let seed = |node| Seed { node, time: event.time };
-            [(seed(event.source), event.destination), (seed(negative.source), negative.destination)]
-        });
-        let longest = Longest::of(past, pairs, &self.config);
+        let longest = Longest::of(past, lesson.pairs().flatten(), &self.config);
         self.filled.loss(past, &longest, lesson, tools)
     }
 

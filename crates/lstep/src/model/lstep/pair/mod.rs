@@ -36,7 +36,7 @@ pub struct PairConfig {
     pub traces: bool,
     /// Whether it is told how popular and how active those are as destinations whom the source met lately. Stored settings that do not name it
     /// are of a run from before there was company.
-    #[serde(default = "no")]
+    #[serde(default)]
     pub company: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
@@ -46,10 +46,6 @@ pub struct PairConfig {
     pub hidden: usize,
     /// The share of that layer's outputs that is left out in training, in [0, 1).
     pub dropout: f64,
-}
-
-fn no() -> bool {
-    false
 }
 
 impl Default for PairConfig {
@@ -76,7 +72,7 @@ impl PairConfig {
         let history = if self.history > 0 { history::WIDTH } else { 0 };
         let traces = if self.traces { traces::WIDTH } else { 0 };
         let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
-        let company = if self.company { traces::COMPANY } else { 0 };
+        let company = if self.company { traces::COMPANY_WIDTH } else { 0 };
         history + traces + walks + company
     }
 }
@@ -211,7 +207,7 @@ struct SourceSide<'a> {
     history: Option<history::Side<'a>>,
     traces: Option<traces::Side>,
     walks: Option<walks::Side<'a>>,
-    company: Option<[f32; traces::COMPANY]>,
+    company: Option<[f32; traces::COMPANY_WIDTH]>,
 }
 
 /// The rest of a row that is being filled.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// How many numbers a pair has.
 pub const WIDTH: usize = 5 + 3 + 2 + 4 * 3 + 2 * DECAYS.len();
 /// How many numbers a source's company has.
-pub const COMPANY: usize = 3 + DECAYS.len();
+pub const COMPANY_WIDTH: usize = 3 + DECAYS.len();
 /// After how many events for each node a decayed count is down to a half.
 const DECAYS: [f64; 3] = [0.25, 2.0, 16.0];
 
@@ -101,8 +101,8 @@ impl Traces {
 
     /// What those are like whom a source met lately: the means of how often they were destinations, once and for all and at every decay, and
     /// how lately. Compared with the same numbers of a candidate they tell whether it is of the kind that the source turns to.
-    pub fn company(&self, partners: impl Iterator<Item = NodeId>, now: Time, span: f64) -> [f32; COMPANY] {
-        let (mut sums, mut count) = ([0.0; COMPANY], 0.0f32);
+    pub fn company(&self, partners: impl Iterator<Item = NodeId>, now: Time, span: f64) -> [f32; COMPANY_WIDTH] {
+        let (mut sums, mut count) = ([0.0; COMPANY_WIDTH], 0.0f32);
         for partner in partners {
             let role = role(&self.destinations, partner);
             let (told, decayed) = (self.told_of(&role, now, span), self.decayed(&role));
@@ -279,8 +279,8 @@ mod tests {
         let [popular, seldom, never] = [of(&[1]), of(&[2]), of(&[3])];
         let count = super::super::log_count;
         assert_eq!((popular[0], seldom[0]), (count(3), count(1)));
-        assert_eq!(never, [0.0; COMPANY], "3 was no destination");
-        assert_eq!(of(&[]), [0.0; COMPANY], "nobody was met");
+        assert_eq!(never, [0.0; COMPANY_WIDTH], "3 was no destination");
+        assert_eq!(of(&[]), [0.0; COMPANY_WIDTH], "nobody was met");
         for (place, mean) in of(&[1, 1, 2, 3]).into_iter().enumerate() {
             let expected = (2.0 * popular[place] + seldom[place]) / 4.0;
             assert!((mean - expected).abs() < 1e-6, "{place}: {mean} is not {expected}");
