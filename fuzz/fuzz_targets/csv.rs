@@ -1,4 +1,5 @@
-//! Any bytes, read as a table in any layout, give a checked stream or a message, and what was read can be written and read again.
+//! Any bytes, read as a table in any layout, give a checked stream or a message, and what was read
+//! can be written and read again.
 //!
 //! `cargo +nightly fuzz run csv`
 

@@ -2,13 +2,15 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::run::{DataConfig, Dataset, read};
+use lstep::read::{Dataset, read};
+use lstep::settings::DataConfig;
 use std::path::{Path, PathBuf};
 
 /// A file of events and what to know about it.
 #[derive(Args)]
 pub struct EventsFile {
-    /// CSV, TSV or Parquet, plain, .gz or .zst; DGB's ml_NAME.csv, JODIE's and TGB's layouts; `-` is standard input
+    /// CSV, TSV or Parquet, plain, .gz or .zst; DGB's ml_NAME.csv, JODIE's and TGB's layouts; `-`
+    /// is standard input
     #[arg(value_name = "EVENTS")]
     pub events: PathBuf,
 
@@ -39,11 +41,13 @@ pub struct Reading {
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
 
-    /// Columns that are features, separated by commas; or `none`, or `all` [default: w, weight, f0, f1, ..., feat...]
+    /// Columns that are features, separated by commas; or `none`, or `all` [default: w, weight, f0,
+    /// f1, ..., feat...]
     #[arg(long, value_name = "COLUMNS")]
     features: Option<String>,
 
-    /// Table of node features: CSV or Parquet with the id first, or .npy with a row for each integer id
+    /// Table of node features: CSV or Parquet with the id first, or .npy with a row for each
+    /// integer id
     #[arg(long, value_name = "FILE")]
     node_features: Option<PathBuf>,
 
@@ -51,7 +55,8 @@ pub struct Reading {
     #[arg(long)]
     bipartite: bool,
 
-    /// Sort events by time, keeping the order of equal times, instead of refusing a file that is not sorted
+    /// Sort events by time, keeping the order of equal times, instead of refusing a file that is
+    /// not sorted
     #[arg(long)]
     sort: bool,
 }

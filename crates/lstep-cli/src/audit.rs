@@ -5,16 +5,19 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{
-    Audited, Breach, Fault, LeakReport, ModelConfig, Questions, RunFolder, StepRule, audit, show_released_leak,
-};
+use lstep::audit::laws::{Breach, Questions};
+use lstep::audit::{AuditReport, Fault, LeakReport, audit, show_released_leak};
+use lstep::model::ModelConfig;
+use lstep::protocol::StepRule;
+use lstep::training::RunFolder;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// Check on your own data that a trained model keeps the laws.
 ///
-/// Perturbs the future, permutes candidates, changes the other rows, splits calls, changes threads, reopens the model and runs it
-/// live, and compares scores to the last bit. Exit code 1 if any law is broken.
+/// Perturbs the future, permutes candidates, changes the other rows, splits calls, changes threads,
+/// reopens the model and runs it live, and compares scores to the last bit. Exit code 1 if any law
+/// is broken.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -30,13 +33,15 @@ pub struct Audit {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     events: usize,
 
-    /// Also train two small models on the stream, one with a label leak of released code, and print both numbers
+    /// Also train two small models on the stream, one with a label leak of released code, and print
+    /// both numbers
     ///
-    /// L-STEP's released code filters positions only of nodes of true events, so that a scorer can recognise negatives. DyGFormer's, which is
-    /// shown for a run of DyGFormer, fills histories up to the longest of a call, true events and negatives being asked about in
-    /// calls of their own. Both models have the same settings, seed, events and negatives; the settings are small ones, and printed. Takes a
-    /// minute or two, with DyGFormer's long histories more. This is the only use of these leaks: no setting switches them on, and
-    /// the leaking model is not saved.
+    /// L-STEP's released code filters positions only of nodes of true events, so that a scorer can
+    /// recognise negatives. DyGFormer's, which is shown for a run of DyGFormer, fills histories up
+    /// to the longest of a call, true events and negatives being asked about in calls of their own.
+    /// Both models have the same settings, seed, events and negatives; the settings are small ones,
+    /// and printed. Takes a minute or two, with DyGFormer's long histories more. This is the only
+    /// use of these leaks: no setting switches them on, and the leaking model is not saved.
     #[arg(long)]
     show_released_leak: bool,
 
@@ -49,7 +54,7 @@ pub struct Audit {
 #[derive(Serialize)]
 struct Findings {
     #[serde(flatten)]
-    audited: Audited,
+    audited: AuditReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     released_leak: Option<LeakReport>,
 }
@@ -62,7 +67,8 @@ impl Audit {
         let audited = audit(&folder, self.events);
         busy.finish_and_clear();
         let audited = audited?;
-        let released_leak = if self.show_released_leak { Some(leak_showing(&folder)?) } else { None };
+        let released_leak =
+            if self.show_released_leak { Some(leak_showing(&folder)?) } else { None };
         let kept = audited.breaches.is_empty();
         if self.json {
             say(serde_json::to_string_pretty(&Findings { audited, released_leak })?)?;
@@ -95,14 +101,17 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
     let LeakReport { training_events, epochs, learning_rate, seed, .. } = leak;
     let (whose, what) = match leak.fault {
         Fault::Filter => ("L-STEP", "filters positions only of nodes of true events"),
-        Fault::Padding => ("DyGFormer", "fills histories up to the longest of true events, or of negatives"),
+        Fault::Padding => {
+            ("DyGFormer", "fills histories up to the longest of true events, or of negatives")
+        }
     };
     say(format!(
         "\nThe label leak of {whose}'s released code, on the first {} events of {}:",
         leak.events, leak.dataset
     ))?;
     say(format!("two models trained alike, but the leaking one {what}"))?;
-    let mut table = Table::new(["test, negatives", "honest ap", "leaking ap", "honest auc", "leaking auc"]);
+    let mut table =
+        Table::new(["test, negatives", "honest ap", "leaking ap", "honest auc", "leaking auc"]);
     for row in &leak.results {
         let numbers = [row.honest.ap, row.leaking.ap, row.honest.auc, row.leaking.auc].map(share);
         table.row(std::iter::once(row.negatives.to_string()).chain(numbers).collect());
@@ -116,12 +125,20 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
             model.position_width, model.time_width, model.node_width, model.snapshots, model.recent
         ),
         ModelConfig::DyGFormer(model) => {
-            format!("channels of {}, histories of {} in patches of {}", model.channel_width, model.longest, model.patch)
+            format!(
+                "channels of {}, histories of {} in patches of {}",
+                model.channel_width, model.longest, model.patch
+            )
         }
         other => other.to_string(),
     };
-    say(format!("{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, {settings};"))?;
-    say(format!("of {epochs} epochs validation chose {} and {}", leak.honest_epoch, leak.leaking_epoch))
+    say(format!(
+        "{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, {settings};"
+    ))?;
+    say(format!(
+        "of {epochs} epochs validation chose {} and {}",
+        leak.honest_epoch, leak.leaking_epoch
+    ))
 }
 
 /// The laws of some breaches, each once.
@@ -131,12 +148,16 @@ fn laws(breaches: &[Breach]) -> String {
     if laws.is_empty() { "no law".to_string() } else { laws.join("; ") }
 }
 
-fn show(audited: &Audited) -> Result<()> {
+fn show(audited: &AuditReport) -> Result<()> {
     let mut table = Table::new(["law", "", "evidence"]);
     for law in &audited.laws {
         let breach = audited.breaches.iter().find(|breach| breach.law.to_string() == *law);
         let verdict = if breach.is_some() { "BROKEN" } else { "kept" };
-        table.row(vec![law.clone(), verdict.into(), breach.map_or(String::new(), |breach| breach.evidence.clone())]);
+        table.row(vec![
+            law.clone(),
+            verdict.into(),
+            breach.map_or(String::new(), |breach| breach.evidence.clone()),
+        ]);
     }
     say(format!("{}, on the first {} events", audited.model, audited.events))?;
     let Questions { rows, pairs, with_history } = audited.questions;

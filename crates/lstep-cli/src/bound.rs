@@ -4,16 +4,20 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
+use lstep::audit::{BoundReport, bound};
+use lstep::checkpoint::write_text;
 use lstep::report::bound_page;
-use lstep::run::{BoundReport, RunFolder, bound, write_text};
+use lstep::training::RunFolder;
 use std::path::PathBuf;
 
 /// Measure how far approximate positions move, beside the bound of the paper's theorem.
 ///
-/// Theorem 1 says that on a slowly changing graph |p~(t'') - p~(t)| is at most epsilon = S (2L - 2) A P from one step to the next: S the
-/// largest sum over frequencies of |eigenvalue x filter|, L the remembered steps, A the sum of the absolute weights of the weighted sum,
-/// P the longest position remembered. The model goes on from training through validation and test, and every move is measured. `direct`
-/// is a bound that needs no slow change: how far stored positions really went, times the kernel's largest weight at that age.
+/// Theorem 1 says that on a slowly changing graph |p~(t'') - p~(t)| is at most epsilon = S (2L - 2)
+/// A P from one step to the next: S the largest sum over frequencies of |eigenvalue x filter|, L
+/// the remembered steps, A the sum of the absolute weights of the weighted sum, P the longest
+/// position remembered. The model goes on from training through validation and test, and every move
+/// is measured. `direct` is a bound that needs no slow change: how far stored positions really
+/// went, times the kernel's largest weight at that age.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -88,7 +92,11 @@ impl Bound {
                 format!("{:.4}", node.largest_move),
                 format!("{:.4}", node.direct_bound),
                 format!("{:.2}", node.bound),
-                if node.largest_move > 0.0 { format!("{:.0}", node.bound / node.largest_move) } else { "-".into() },
+                if node.largest_move > 0.0 {
+                    format!("{:.0}", node.bound / node.largest_move)
+                } else {
+                    "-".into()
+                },
                 if node.holds { "yes" } else { "no" }.into(),
             ]);
         }

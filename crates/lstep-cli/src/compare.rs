@@ -1,4 +1,5 @@
-//! `lstep compare`: datasets, models and seeds as one grid that survives interruption, with tables at its end.
+//! `lstep compare`: datasets, models and seeds as one grid that survives interruption, with tables
+//! at its end.
 
 use crate::args::Reading;
 use crate::comparison;
@@ -6,15 +7,17 @@ use crate::evaluate::{Kind, Which, once};
 use crate::grid::{self, Seeds};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use lstep::run::{Asked, Grid, ModelSpec, Part, PresetChoice};
+use lstep::experiments::{Grid, ModelSpec, PresetChoice};
+use lstep::protocol::{EvalScope, Part};
 use std::path::{Path, PathBuf};
 
-/// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks and average ranks.
+/// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks
+/// and average ranks.
 ///
-/// Every cell of a learned model (a dataset, a model, a seed) is an ordinary run below OUT/runs, which `lstep evaluate`, `score` and
-/// `audit` open; a counting model's is a report.
-/// Finished cells are not done again and unfinished ones go on exactly; a cell with other settings is refused. The same command
-/// again, or --resume OUT, goes on; more models, seeds or datasets may be added.
+/// Every cell of a learned model (a dataset, a model, a seed) is an ordinary run below OUT/runs,
+/// which `lstep evaluate`, `score` and `audit` open; a counting model's is a report. Finished cells
+/// are not done again and unfinished ones go on exactly; a cell with other settings is refused. The
+/// same command again, or --resume OUT, goes on; more models, seeds or datasets may be added.
 #[derive(Args)]
 #[command(after_help = "\
 Models:
@@ -51,7 +54,8 @@ pub struct Compare {
     #[arg(long, value_enum, value_delimiter = ',')]
     negatives: Vec<Kind>,
 
-    /// Ask about all events, or those with a node that training does not know; both separated by a comma
+    /// Ask about all events, or those with a node that training does not know; both separated by a
+    /// comma
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Which::Transductive])]
     settings: Vec<Which>,
 
@@ -59,11 +63,13 @@ pub struct Compare {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     preset: String,
 
-    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
+    /// stream]
     #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
     protocol: Option<String>,
 
-    /// A single setting for all cells, for example train.epochs=10; those of `model.` are for learned models
+    /// A single setting for all cells, for example train.epochs=10; those of `model.` are for
+    /// learned models
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
@@ -88,17 +94,20 @@ impl Compare {
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
-        let go_on = format!("lstep compare --resume {}", out.display());
-        let comparison = grid::run(&grid, out, &grid::runs(out), self.running.jobs, &go_on)?;
+        let run_epoch = format!("lstep compare --resume {}", out.display());
+        let comparison = grid::run(&grid, out, &grid::runs(out), self.running.jobs, &run_epoch)?;
         comparison::tell(&comparison, out, self.running.json)
     }
 
     fn grid(&self, out: &Path) -> Result<Grid> {
         let before = Grid::read(&out.join("grid.toml"))?;
-        let models: lstep::Result<Vec<ModelSpec>> = self.models.iter().map(|model| model.parse()).collect();
-        let files: Result<Vec<_>> = self.events.iter().map(|path| grid::lasting(self.reading.data(path))).collect();
+        let models: lstep::Result<Vec<ModelSpec>> =
+            self.models.iter().map(|model| model.parse()).collect();
+        let files: Result<Vec<_>> =
+            self.events.iter().map(|path| grid::lasting(self.reading.data(path))).collect();
         let models = models?;
-        let kinds: &[Kind] = if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
+        let kinds: &[Kind] =
+            if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
         let labels: Vec<&str> = models.iter().map(|model| model.label.as_str()).collect();
         Ok(Grid {
             title: format!("Comparison of {}", labels.join(", ")),
@@ -106,13 +115,13 @@ impl Compare {
             preset: PresetChoice::from(self.preset.clone()),
             protocol: self.protocol.clone(),
             set: self.set.clone(),
-            asked: Asked {
+            asked: EvalScope {
                 parts: vec![Part::Test],
                 settings: once("--settings", self.settings.iter().map(|which| which.setting()))?,
                 strategies: once("--negatives", kinds.iter().map(|kind| kind.strategy()))?,
             },
             models,
-            datasets: grid::survey(files?, before.as_ref())?,
+            datasets: grid::digest(files?, before.as_ref())?,
         })
     }
 }
@@ -122,10 +131,10 @@ pub fn again(out: &Path) -> Result<Grid> {
     let before = grid::kept(out)?;
     let mut grid = before.clone();
     for (dataset, now) in grid.datasets.iter_mut().zip(&before.datasets) {
-        let name = dataset.survey.name.clone();
-        dataset.survey = grid::survey(vec![now.data.clone()], Some(&before))?.swap_remove(0).survey;
+        let name = dataset.digest.name.clone();
+        dataset.digest = grid::digest(vec![now.data.clone()], Some(&before))?.swap_remove(0).digest;
         // A recipe calls a dataset by the name of the tables.
-        dataset.survey.name = name;
+        dataset.digest.name = name;
     }
     Ok(grid)
 }

@@ -1,10 +1,11 @@
-//! A comparison for people: its tables with marks, published figures and notes, and the cells that failed.
+//! A comparison for people: its tables with marks, published figures and notes, and the cells that
+//! failed.
 
 use crate::report::write_comparison_page;
 use crate::say;
 use crate::table::Table;
 use anyhow::{Result, bail};
-use lstep::run::{Comparison, ComparisonTable, Mark, write_comparison};
+use lstep::experiments::{Comparison, ComparisonTable, Mark, write_comparison};
 use std::path::Path;
 
 /// Writes a comparison's files and prints it; an error if cells failed.
@@ -15,7 +16,10 @@ pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
         say(serde_json::to_string_pretty(comparison)?)?;
     } else {
         show(comparison)?;
-        say(format!("Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at", out.display()))?;
+        say(format!(
+            "Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at",
+            out.display()
+        ))?;
     }
     let failed = comparison.failed.len();
     if failed == 0 {
@@ -25,7 +29,10 @@ pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
         let seed = cell.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
         crate::tell(format!("failed: {}, {}{seed}: {}", cell.dataset, cell.model, cell.error));
     }
-    bail!("{failed} of {} cells failed; the same command tries them again", comparison.cells.len() + failed)
+    bail!(
+        "{failed} of {} cells failed; the same command tries them again",
+        comparison.cells.len() + failed
+    )
 }
 
 /// Prints the tables of a comparison.
@@ -34,7 +41,8 @@ fn show(comparison: &Comparison) -> Result<()> {
     for dataset in &comparison.datasets {
         let of_it = comparison.cells.iter().find(|cell| cell.dataset == dataset.name);
         let protocol = of_it.map_or("-", |cell| cell.protocol.name());
-        let preset = dataset.preset.as_ref().map(|preset| format!(", preset {preset}")).unwrap_or_default();
+        let preset =
+            dataset.preset.as_ref().map(|preset| format!(", preset {preset}")).unwrap_or_default();
         let (name, nodes, events) = (&dataset.name, dataset.nodes, dataset.events);
         say(format!("{name}: {nodes} nodes, {events} events, protocol {protocol}{preset}"))?;
     }
@@ -44,7 +52,8 @@ fn show(comparison: &Comparison) -> Result<()> {
     }
     let training = comparison.training_rows();
     if !training.is_empty() {
-        let mut table = Table::new(["dataset", "model", "epochs", "seconds", "s per epoch", "events/s"]);
+        let mut table =
+            Table::new(["dataset", "model", "epochs", "seconds", "s per epoch", "events/s"]);
         for row in training {
             table.row(vec![
                 row.dataset.clone(),
@@ -59,7 +68,10 @@ fn show(comparison: &Comparison) -> Result<()> {
         say(table.show().trim_end())?;
     }
     let seeds = if comparison.cells.iter().any(|cell| cell.seed.is_some()) {
-        format!("; learned models: mean ± population deviation over {} seed(s)", comparison.seeds.len())
+        format!(
+            "; learned models: mean ± population deviation over {} seed(s)",
+            comparison.seeds.len()
+        )
     } else {
         String::new()
     };
@@ -72,7 +84,8 @@ fn show(comparison: &Comparison) -> Result<()> {
 }
 
 fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
-    let mut shown = Table::with_columns([vec!["dataset".to_string()], table.models.clone()].concat());
+    let mut shown =
+        Table::with_columns([vec!["dataset".to_string()], table.models.clone()].concat());
     for row in &table.rows {
         let mut cells = vec![row.dataset.clone()];
         for (model, cell) in table.models.iter().zip(&row.cells) {

@@ -10,7 +10,7 @@ use crate::say;
 use crate::table::Table;
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use lstep::run::{Catalogue, Checksum, Entry};
+use lstep::data::{Catalogue, Checksum, Entry};
 
 /// List, fetch and convert datasets.
 #[derive(Args)]
@@ -67,12 +67,15 @@ impl List {
     fn run(&self) -> Result<()> {
         let catalogue = Catalogue::embedded();
         let Some(name) = &self.name else {
-            let shown =
-                if self.json { serde_json::to_string_pretty(&catalogue.datasets)? } else { overview(&catalogue) };
+            let shown = if self.json {
+                serde_json::to_string_pretty(&catalogue.datasets)?
+            } else {
+                overview(&catalogue)
+            };
             return say(shown.trim_end());
         };
         let entry = catalogue.find(name)?;
-        let shown = if self.json { serde_json::to_string_pretty(entry)? } else { portrait(entry) };
+        let shown = if self.json { serde_json::to_string_pretty(entry)? } else { stats(entry) };
         say(shown.trim_end())
     }
 }
@@ -128,7 +131,7 @@ fn kind(entry: &Entry) -> &'static str {
     }
 }
 
-fn portrait(entry: &Entry) -> String {
+fn stats(entry: &Entry) -> String {
     let mut table = Table::new([entry.name.as_str(), entry.title.as_str()]);
     let mut row = |name: &str, value: String| table.row(vec![name.to_string(), value]);
     row("collection", entry.collection.clone());

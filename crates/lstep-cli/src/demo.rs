@@ -4,20 +4,24 @@ use crate::interrupt::Stopped;
 use crate::train::train_showing;
 use crate::{evaluate, inspect, say};
 use anyhow::{Result, bail};
-use lstep::run::{
-    Contender, DataConfig, Evaluation, Fit, ModelConfig, RunConfig, RunFolder, Stream, SyntheticConfig, generate,
-    inspect as portrait,
-};
+use lstep::evaluation::{EvaluatedModel, Evaluation};
+use lstep::model::ModelConfig;
+use lstep::read::synthetic::{SyntheticConfig, generate};
+use lstep::settings::{DataConfig, RunConfig};
+use lstep::stream::{Stream, inspect as stats};
+use lstep::training::{RunFolder, Training};
 
 /// What the demonstration trains, and for how many epochs: few enough for about a minute.
 const TRAINED: [(&str, u32); 2] = [("lstep", 12), ("lstep-pair", 6)];
 
-/// Makes the sample stream, inspects it, evaluates the counting models, trains L-STEP as the paper has it and L-STEP that sees the pair,
-/// prints the table.
+/// Makes the sample stream, inspects it, evaluates the counting models, trains L-STEP as the paper
+/// has it and L-STEP that sees the pair, prints the table.
 pub fn run() -> Result<()> {
     let dataset = generate(&SyntheticConfig::default())?;
-    say("The sample stream, made here with planted habits (`lstep generate` writes it to a file):\n")?;
-    inspect::show(&portrait(&dataset))?;
+    say(
+        "The sample stream, made here with planted habits (`lstep generate` writes it to a file):\n",
+    )?;
+    inspect::show(&stats(&dataset))?;
     let stream = Stream::from(dataset);
     let data = DataConfig { events: "the sample stream".into(), ..DataConfig::default() };
     let config = |(name, epochs): (&str, u32)| {
@@ -25,11 +29,11 @@ pub fn run() -> Result<()> {
             .with(None, &[format!("train.epochs={epochs}")])
     };
     let first = config(TRAINED[0])?;
-    let asked = first.everything();
+    let asked = first.full_scope();
     let evaluation = Evaluation {
         protocol: first.protocol.clone(),
         asked: asked.clone(),
-        contenders: ModelConfig::counting_models().into_iter().map(Contender::Fixed).collect(),
+        models: ModelConfig::counting_models().into_iter().map(EvaluatedModel::Fixed).collect(),
         read_negatives: None,
         write_negatives: None,
     };
@@ -52,7 +56,9 @@ pub fn run() -> Result<()> {
 
     say("\nAsked about the last 15 %, in steps of 200 events:\n")?;
     evaluate::show(&report)?;
-    say("\nYour own events: lstep inspect FILE, lstep train FILE --out RUN; lstep --help tells the rest.")
+    say(
+        "\nYour own events: lstep inspect FILE, lstep train FILE --out RUN; lstep --help tells the rest.",
+    )
 }
 
 /// Trains in a folder; nothing if it was stopped.
@@ -60,9 +66,9 @@ fn train(
     config: RunConfig,
     stream: Stream,
     folder: &std::path::Path,
-    asked: &lstep::run::Asked,
-) -> Result<Option<Vec<lstep::run::ResultRow>>> {
-    let mut fit = Fit::begin(config, stream, RunFolder::new(folder))?;
+    asked: &lstep::protocol::EvalScope,
+) -> Result<Option<Vec<lstep::results::ResultRow>>> {
+    let mut fit = Training::begin(config, stream, RunFolder::new(folder))?;
     if !train_showing(&mut fit)? {
         return Ok(None);
     }

@@ -3,13 +3,16 @@
 use crate::say;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use lstep::run::{SyntheticConfig, generate, write_events, write_tgb};
+use lstep::data::write_tgb;
+use lstep::read::synthetic::{SyntheticConfig, generate};
+use lstep::read::write_events;
 use std::path::PathBuf;
 
 /// Make a synthetic stream with planted habits.
 ///
-/// Sources repeat recent partners; new partners come from their own community and its popular members; popularity drifts; some
-/// nodes meet a favourite partner at a fixed period; some arrive late. Every one of these can be switched off.
+/// Sources repeat recent partners; new partners come from their own community and its popular
+/// members; popularity drifts; some nodes meet a favourite partner at a fixed period; some arrive
+/// late. Every one of these can be switched off.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +49,8 @@ pub struct Generate {
     #[arg(long, default_value_t = defaults().repeat)]
     repeat: f64,
 
-    /// Probability that a repeat takes the latest partner, else the one before with the same probability, and so on
+    /// Probability that a repeat takes the latest partner, else the one before with the same
+    /// probability, and so on
     #[arg(long, default_value_t = defaults().recency)]
     recency: f64,
 
@@ -99,7 +103,8 @@ pub struct Generate {
 enum Form {
     /// CSV, TSV or Parquet, as the name says
     Table,
-    /// The Temporal Graph Benchmark's: an edge list like tgbl-wiki's, and pickles with negatives for validation and test
+    /// The Temporal Graph Benchmark's: an edge list like tgbl-wiki's, and pickles with negatives
+    /// for validation and test
     Tgb,
 }
 
@@ -110,7 +115,10 @@ struct Drift(Option<u64>);
 fn drift(text: &str) -> Result<Drift, String> {
     match text {
         "none" => Ok(Drift(None)),
-        _ => text.parse().map(|seconds| Drift(Some(seconds))).map_err(|_| "give seconds, or `none`".to_string()),
+        _ => text
+            .parse()
+            .map(|seconds| Drift(Some(seconds)))
+            .map_err(|_| "give seconds, or `none`".to_string()),
     }
 }
 
@@ -129,7 +137,9 @@ impl Generate {
         let written = generate(&config).and_then(|dataset| {
             let files = match self.layout {
                 Form::Table => write_events(&self.out, &dataset).map(|()| vec![self.out.clone()]),
-                Form::Tgb => write_tgb(&self.out, &dataset, self.per_event.map(|count| count as usize)),
+                Form::Tgb => {
+                    write_tgb(&self.out, &dataset, self.per_event.map(|count| count as usize))
+                }
             };
             Ok((dataset.names.len(), dataset.events.len(), files?))
         });

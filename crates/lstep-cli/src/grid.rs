@@ -1,13 +1,17 @@
-//! Running a grid for people: its flags, progress of the whole with the time left, stopping and going on.
+//! Running a grid for people: its flags, progress of the whole with the time left, stopping and
+//! going on.
 
 use crate::interrupt::{Stopped, stop_flag};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::run::{
-    Cell, CellState, Comparison, DataConfig, Grid, GridData, GridMoment, Jobs, RunFolder, Survey, run_cells, stream_in,
+use lstep::experiments::paper::stream_in;
+use lstep::experiments::{
+    Cell, CellState, Comparison, DatasetDigest, Grid, GridData, GridEvent, Jobs, run_cells,
     write_comparison,
 };
+use lstep::settings::DataConfig;
+use lstep::training::RunFolder;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,7 +22,8 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 #[command(next_help_heading = "Running")]
 pub struct Running {
-    /// Cells at once, each on its share of the threads; `auto` is as many as threads, while memory lasts
+    /// Cells at once, each on its share of the threads; `auto` is as many as threads, while memory
+    /// lasts
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = jobs)]
     pub jobs: AtOnce,
 
@@ -50,7 +55,9 @@ pub fn seeds(text: &str) -> Result<Seeds, String> {
     let mut seeds = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {
-            Some((first, last)) if number(first)? <= number(last)? => seeds.extend(number(first)?..=number(last)?),
+            Some((first, last)) if number(first)? <= number(last)? => {
+                seeds.extend(number(first)?..=number(last)?)
+            }
             Some(_) => return Err(wrong()),
             None => seeds.push(number(part)?),
         }
@@ -58,7 +65,8 @@ pub fn seeds(text: &str) -> Result<Seeds, String> {
     Ok(Seeds(seeds))
 }
 
-/// A file of events with where it is for good, so that a grid is gone on with from anywhere. A folder stands for the stream in it.
+/// A file of events with where it is for good, so that a grid is gone on with from anywhere. A
+/// folder stands for the stream in it.
 pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
     if data.events == Path::new("-") {
         bail!("a grid has to find its events again: give a file, not standard input");
@@ -66,7 +74,10 @@ pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
     if data.events.is_dir() {
         let found = stream_in(&data.events);
         data.events = found.with_context(|| {
-            format!("{} has no events.csv.gz, ml_NAME.csv or NAME_edgelist.csv: name the file", data.events.display())
+            format!(
+                "{} has no events.csv.gz, ml_NAME.csv or NAME_edgelist.csv: name the file",
+                data.events.display()
+            )
         })?;
     }
     for path in [Some(&mut data.events), data.node_features.as_mut()].into_iter().flatten() {
@@ -76,14 +87,15 @@ pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
 }
 
 /// Looks into files of events; those that a grid knew before are not read again.
-pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridData>> {
+pub fn digest(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridData>> {
     let mut datasets = Vec::new();
     for data in files {
         let busy = progress::busy(&format!("reading {}", data.events.display()));
-        let known = before.and_then(|before| before.datasets.iter().find(|known| known.data == data));
-        let survey = Survey::of(&data, known);
+        let known =
+            before.and_then(|before| before.datasets.iter().find(|known| known.data == data));
+        let digest = DatasetDigest::of(&data, known);
         busy.finish_and_clear();
-        datasets.push(GridData { survey: survey.context("cannot read the events")?, data });
+        datasets.push(GridData { digest: digest.context("cannot read the events")?, data });
     }
     Ok(datasets)
 }
@@ -91,9 +103,18 @@ pub fn survey(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridD
 /// Runs what is left of a grid in a folder and gathers everything.
 ///
 /// The grid's own files are in `out`, its cells below `runs`.
-pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -> Result<Comparison> {
+pub fn run(
+    grid: &Grid,
+    out: &Path,
+    runs: &Path,
+    at_once: AtOnce,
+    run_epoch: &str,
+) -> Result<Comparison> {
     if RunFolder::new(out).holds_a_run() {
-        bail!("{} holds a single run, whose report would be lost: choose another folder", out.display());
+        bail!(
+            "{} holds a single run, whose report would be lost: choose another folder",
+            out.display()
+        );
     }
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let file = out.join("grid.toml");
@@ -109,11 +130,20 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
     grid.keep(&file)?;
     let of = finished.len() + pending.len();
     let threads = rayon::current_num_threads();
-    let jobs = at_once.0.map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
+    let jobs = at_once
+        .0
+        .map_or_else(|| Jobs::auto(pending.len(), threads), |count| Jobs::fixed(count, threads));
     if !pending.is_empty() {
         let at_once = jobs.at_once.min(pending.len());
-        let before = if finished.is_empty() { String::new() } else { format!(", {} finished before", finished.len()) };
-        crate::tell(format!("{of} cells{before}, {at_once} at once on {} thread(s) each", jobs.threads));
+        let before = if finished.is_empty() {
+            String::new()
+        } else {
+            format!(", {} finished before", finished.len())
+        };
+        crate::tell(format!(
+            "{of} cells{before}, {at_once} at once on {} thread(s) each",
+            jobs.threads
+        ));
     }
     let display = Display::new(&pending, finished.len());
     let stop = stop_flag()?;
@@ -127,7 +157,9 @@ pub fn run(grid: &Grid, out: &Path, runs: &Path, at_once: AtOnce, go_on: &str) -
     if ran.stopped {
         let done = comparison.cells.len();
         write_comparison(out, &comparison)?;
-        bail!(Stopped(format!("Stopped and saved: {done} of {of} cells are finished. Go on with: {go_on}")));
+        bail!(Stopped(format!(
+            "Stopped and saved: {done} of {of} cells are finished. Go on with: {run_epoch}"
+        )));
     }
     Ok(comparison)
 }
@@ -150,20 +182,21 @@ struct Shares {
 
 impl<'a> Display<'a> {
     fn new(cells: &'a [Cell], before: usize) -> Display<'a> {
-        let shares = Shares { first: vec![None; cells.len()], now: vec![0.0; cells.len()], ended: 0 };
+        let shares =
+            Shares { first: vec![None; cells.len()], now: vec![0.0; cells.len()], ended: 0 };
         let bar = progress::grid();
         Display { cells, before, started: Instant::now(), bar, shares: Mutex::new(shares) }
     }
 
-    fn take(&self, place: usize, moment: &GridMoment<'_>) {
+    fn take(&self, place: usize, moment: &GridEvent<'_>) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         match moment {
-            GridMoment::Begun => return,
-            GridMoment::Share(share) => {
+            GridEvent::Begun => return,
+            GridEvent::Share(share) => {
                 shares.first[place].get_or_insert(*share);
                 shares.now[place] = *share;
             }
-            GridMoment::Finished(_) | GridMoment::Failed(_) => {
+            GridEvent::Finished(_) | GridEvent::Failed(_) => {
                 shares.first[place].get_or_insert(0.0);
                 shares.now[place] = 1.0;
                 shares.ended += 1;
@@ -176,7 +209,7 @@ impl<'a> Display<'a> {
         self.bar.set_prefix(format!("{ended}/{of} cells"));
         self.bar.set_message(format!("{}{left}", self.cells[place].name()));
         let end = match moment {
-            GridMoment::Finished(result) => {
+            GridEvent::Finished(result) => {
                 let numbers: Vec<String> = (result.results.iter().take(3))
                     .map(|row| match row.mrr {
                         Some(mrr) => format!("mrr {mrr:.4}"),
@@ -185,14 +218,15 @@ impl<'a> Display<'a> {
                     .collect();
                 numbers.join(", ")
             }
-            GridMoment::Failed(error) => format!("FAILED: {error}"),
-            GridMoment::Begun | GridMoment::Share(_) => return,
+            GridEvent::Failed(error) => format!("FAILED: {error}"),
+            GridEvent::Begun | GridEvent::Share(_) => return,
         };
         let line = format!("[{ended}/{of}] {}: {end}{left}", self.cells[place].name());
         if std::io::stderr().is_terminal() { self.bar.println(line) } else { crate::tell(line) }
     }
 
-    /// From the work done since the start, how long the rest takes. Cells that stop early make it shorter.
+    /// From the work done since the start, how long the rest takes. Cells that stop early make it
+    /// shorter.
     fn left(&self, shares: &Shares) -> Option<Duration> {
         let (mut done, mut rest) = (0.0, 0.0);
         for (place, cell) in self.cells.iter().enumerate() {
@@ -203,7 +237,9 @@ impl<'a> Display<'a> {
         self.bar.set_length(1000);
         self.bar.set_position((1000.0 * done / whole) as u64);
         let known = done / whole > 0.005 && rest > 0.0;
-        known.then(|| Duration::from_secs_f64((self.started.elapsed().as_secs_f64() * rest / done).min(1e9)))
+        known.then(|| {
+            Duration::from_secs_f64((self.started.elapsed().as_secs_f64() * rest / done).min(1e9))
+        })
     }
 }
 
@@ -218,8 +254,9 @@ fn spoken(time: Duration) -> String {
 /// The grid that a folder holds.
 pub fn kept(out: &Path) -> Result<Grid> {
     let path = out.join("grid.toml");
-    Grid::read(&path)?
-        .with_context(|| format!("{} is not there: begin a grid with --out {}", path.display(), out.display()))
+    Grid::read(&path)?.with_context(|| {
+        format!("{} is not there: begin a grid with --out {}", path.display(), out.display())
+    })
 }
 
 /// Where cells are.

@@ -5,7 +5,7 @@ use crate::say;
 use crate::table::Table;
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{InspectReport, inspect};
+use lstep::stream::{InspectReport, inspect};
 
 /// Count what is in a stream and how far it repeats itself.
 #[derive(Args)]
@@ -33,33 +33,44 @@ impl Inspect {
 
 /// Prints an inspection for people.
 pub fn show(report: &InspectReport) -> Result<()> {
-    let portrait = &report.portrait;
+    let stats = &report.stats;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), String::from);
+    let text =
+        |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), String::from);
     let mut table = Table::new([report.dataset.as_str(), "", ""]);
-    let mut row = |name: &str, value: String, note: &str| table.row(vec![name.to_string(), value, note.to_string()]);
+    let mut row = |name: &str, value: String, note: &str| {
+        table.row(vec![name.to_string(), value, note.to_string()])
+    };
     row(
         "nodes",
-        portrait.nodes.to_string(),
-        if portrait.bipartite { "no node is both source and destination" } else { "" },
+        stats.nodes.to_string(),
+        if stats.bipartite { "no node is both source and destination" } else { "" },
     );
-    row("sources", portrait.sources.to_string(), "");
-    row("destinations", portrait.destinations.to_string(), "");
-    row("events", portrait.events.to_string(), "");
-    row("distinct times", portrait.distinct_times.to_string(), "");
+    row("sources", stats.sources.to_string(), "");
+    row("destinations", stats.destinations.to_string(), "");
+    row("events", stats.events.to_string(), "");
+    row("distinct times", stats.distinct_times.to_string(), "");
     row("first time", text(&report.first_time), "");
     row("last time", text(&report.last_time), "");
-    row("distinct pairs", portrait.distinct_pairs.to_string(), "");
-    row("self-loops", portrait.self_loops.to_string(), "");
-    row("duplicates", portrait.duplicate_events.to_string(), "same pair and time as an earlier event");
-    row("repeats", percent(portrait.repeat_share), "events whose pair occurred before");
-    row("replies", percent(portrait.reply_share), "events whose pair occurred before the other way round");
-    row("busiest node", format!("{} events", portrait.busiest_node_events), "");
-    row("edge features", portrait.edge_feature_width.to_string(), "");
-    row("node features", portrait.node_feature_width.to_string(), "");
-    match (portrait.parts, portrait.surprise, portrait.new_nodes_in_test) {
+    row("distinct pairs", stats.distinct_pairs.to_string(), "");
+    row("self-loops", stats.self_loops.to_string(), "");
+    row("duplicates", stats.duplicate_events.to_string(), "same pair and time as an earlier event");
+    row("repeats", percent(stats.repeat_share), "events whose pair occurred before");
+    row(
+        "replies",
+        percent(stats.reply_share),
+        "events whose pair occurred before the other way round",
+    );
+    row("busiest node", format!("{} events", stats.busiest_node_events), "");
+    row("edge features", stats.edge_feature_width.to_string(), "");
+    row("node features", stats.node_feature_width.to_string(), "");
+    match (stats.parts, stats.surprise, stats.new_nodes_in_test) {
         (Some([train, validation, test]), Some(surprise), Some(new_nodes)) => {
-            row("70/15/15 split", format!("{train} / {validation} / {test}"), "train, validation, test by time");
+            row(
+                "70/15/15 split",
+                format!("{train} / {validation} / {test}"),
+                "train, validation, test by time",
+            );
             row("surprise", percent(surprise), "test pairs never seen in train");
             row("new in test", format!("{new_nodes} nodes"), "never seen in train");
         }

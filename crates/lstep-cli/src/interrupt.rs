@@ -1,5 +1,6 @@
-//! Ctrl-C, listened to once for the whole program: the step ends, everything is saved, and a second Ctrl-C stops at once, which leaves
-//! whole files, too. Where everything is saved already, the first one does.
+//! Ctrl-C, listened to once for the whole program: the step ends, everything is saved, and a second
+//! Ctrl-C stops at once, which leaves whole files, too. Where everything is saved already, the
+//! first one does.
 
 use anyhow::{Context, Result};
 use std::fmt;

@@ -1,6 +1,7 @@
 //! The `lstep` command: inspect, train, evaluate and compare on streams of timed interactions.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved. Results go to
+//! standard output, everything else to standard error.
 
 mod args;
 mod audit;
@@ -29,8 +30,9 @@ use std::process::ExitCode;
 
 /// Temporal link prediction that can be trusted: who will interact with whom next?
 ///
-/// Without a command, makes the sample stream, inspects it, trains L-STEP and lstep-pair on it for about a minute and shows them next to
-/// the counting models. Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved.
+/// Without a command, makes the sample stream, inspects it, trains L-STEP and lstep-pair on it for
+/// about a minute and shows them next to the counting models. Exit codes: 0 done, 1 the answer is
+/// no, 2 failed, 130 stopped by Ctrl-C and saved.
 #[derive(Parser)]
 #[command(name = "lstep", version, after_help = EXAMPLES)]
 struct Lstep {
@@ -123,7 +125,9 @@ fn run(lstep: Lstep) -> Result<bool> {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Prints a line of the result.

@@ -4,16 +4,19 @@ use crate::table::Table;
 use crate::{comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::run::{
-    DataConfig, Grid, LEAK_NOTE, PresetChoice, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, read, recipe,
-    thin, where_to_get, write_events,
+use lstep::data::where_to_get;
+use lstep::experiments::paper::{
+    LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, recipe, thin,
 };
+use lstep::experiments::{Grid, PresetChoice};
+use lstep::read::{read, write_events};
+use lstep::settings::DataConfig;
 use std::path::{Path, PathBuf};
 
 /// Run an experiment of the L-STEP paper and print the published figures beside the measured ones.
 ///
-/// Recipes share their cells: with one --out, a model that several recipes need is trained once. A dataset that is not on the
-/// machine is named with where to get it, and skipped.
+/// Recipes share their cells: with one --out, a model that several recipes need is trained once. A
+/// dataset that is not on the machine is named with where to get it, and skipped.
 #[derive(Args)]
 #[command(after_help = "\
 Without a name, lists the recipes.
@@ -39,7 +42,8 @@ pub struct Paper {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Folder for the cells of all recipes, and a folder of tables for each [default: lstep-paper, or lstep-paper-quick]
+    /// Folder for the cells of all recipes, and a folder of tables for each [default: lstep-paper,
+    /// or lstep-paper-quick]
     #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
 
@@ -79,16 +83,20 @@ impl Paper {
             crate::tell(format!("skipped: {line}"));
         }
         if found.is_empty() {
-            bail!("none of the datasets of {} is there; fetch one, or name their folder with --data", recipe.name);
+            bail!(
+                "none of the datasets of {} is there; fetch one, or name their folder with --data",
+                recipe.name
+            );
         }
         let grid = self.grid(recipe, found, &root, &out)?;
-        // Times count only where no other cell ran beside: such a recipe shares its cells with none.
+        // Times count only where no other cell ran beside: such a recipe shares its cells with
+        // none.
         let (jobs, runs) = match recipe.timed {
             true => (grid::AtOnce(Some(1)), grid::runs(&out)),
             false => (self.running.jobs, grid::runs(&root)),
         };
-        let go_on = "the same command again";
-        let mut comparison = grid::run(&grid, &out, &runs, jobs, go_on)?;
+        let run_epoch = "the same command again";
+        let mut comparison = grid::run(&grid, &out, &runs, jobs, run_epoch)?;
         comparison.published = recipe.published();
         comparison.notes.extend(self.notes(recipe, missing));
         comparison::tell(&comparison, &out, self.running.json)
@@ -109,7 +117,11 @@ impl Paper {
         }
         let mut table = Table::new(["recipe", "datasets", "what it shows"]);
         for recipe in RECIPES {
-            let datasets = if recipe.datasets.len() > 4 { "all 13".into() } else { recipe.datasets.join(", ") };
+            let datasets = if recipe.datasets.len() > 4 {
+                "all 13".into()
+            } else {
+                recipe.datasets.join(", ")
+            };
             table.row(vec![recipe.name.into(), datasets, recipe.about.into()]);
         }
         say(table.show().trim_end())?;
@@ -120,7 +132,11 @@ impl Paper {
     fn find(&self, recipe: &Recipe) -> Result<(Vec<Located>, Vec<String>)> {
         for name in &self.datasets {
             if !recipe.datasets.contains(&name.as_str()) {
-                bail!("{} has no dataset {name}: choose from {}", recipe.name, recipe.datasets.join(", "));
+                bail!(
+                    "{} has no dataset {name}: choose from {}",
+                    recipe.name,
+                    recipe.datasets.join(", ")
+                );
             }
         }
         let data = self.data.clone().or_else(|| std::env::var_os("LSTEP_DATA").map(PathBuf::from));
@@ -135,9 +151,11 @@ impl Paper {
             match data.as_deref().and_then(|data| find_events(data, name)) {
                 Some(path) => found.push((name, path)),
                 None => {
-                    let place = data.as_ref().map_or("no folder is named with --data or LSTEP_DATA".into(), |data| {
-                        format!("not in {}", data.display())
-                    });
+                    let place = data
+                        .as_ref()
+                        .map_or("no folder is named with --data or LSTEP_DATA".into(), |data| {
+                            format!("not in {}", data.display())
+                        });
                     let source = where_to_get(name).unwrap_or("ask its authors".into());
                     missing.push(format!("{name}: {place}; {source}"));
                 }
@@ -152,16 +170,21 @@ impl Paper {
         for (name, path) in found {
             let data = DataConfig { events: path, ..DataConfig::default() };
             let data = if self.quick { thinned(name, &data, &root.join("quick"))? } else { data };
-            let mut dataset = grid::survey(vec![grid::lasting(data)?], before.as_ref())?.swap_remove(0);
-            dataset.survey.name = name.to_string();
+            let mut dataset =
+                grid::digest(vec![grid::lasting(data)?], before.as_ref())?.swap_remove(0);
+            dataset.digest.name = name.to_string();
             datasets.push(dataset);
         }
-        let mut set = if self.quick { vec![format!("train.epochs={QUICK_EPOCHS}")] } else { Vec::new() };
+        let mut set =
+            if self.quick { vec![format!("train.epochs={QUICK_EPOCHS}")] } else { Vec::new() };
         set.extend(self.set.iter().cloned());
         let last = if self.quick { 0 } else { 4 };
         Ok(Grid {
             title: format!("{}: {} ({})", recipe.name, recipe.about, recipe.tables.join(", ")),
-            seeds: self.seeds.as_ref().map_or_else(|| (0..=last).collect(), |seeds| seeds.0.clone()),
+            seeds: self
+                .seeds
+                .as_ref()
+                .map_or_else(|| (0..=last).collect(), |seeds| seeds.0.clone()),
             protocol: None,
             preset: PresetChoice::Auto,
             set,
@@ -202,10 +225,12 @@ fn thinned(name: &str, data: &DataConfig, folder: &Path) -> Result<DataConfig> {
     if !path.exists() {
         let busy = crate::progress::busy(&format!("thinning {name}"));
         let dataset = read(&data.events, &data.options()).context("cannot read the events")?;
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
         // A CSV cannot say that the two sides are apart; a mark beside it does.
         if dataset.bipartite() {
-            std::fs::write(&apart, "").with_context(|| format!("cannot write {}", apart.display()))?;
+            std::fs::write(&apart, "")
+                .with_context(|| format!("cannot write {}", apart.display()))?;
         }
         write_events(&path, &thin(dataset, QUICK_EVENTS)?)?;
         busy.finish_and_clear();

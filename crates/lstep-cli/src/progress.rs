@@ -4,7 +4,8 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, Prog
 use std::fmt::Write;
 use std::io::IsTerminal;
 
-/// A bar over a number of candidates, shown only if standard error is a terminal and the work takes a moment.
+/// A bar over a number of candidates, shown only if standard error is a terminal and the work takes
+/// a moment.
 pub fn candidates(name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{prefix} {wide_bar} {percent:>3} %  {human_pos} candidates, {rate} a second, {eta} left",
@@ -16,17 +17,20 @@ pub fn candidates(name: &str) -> ProgressBar {
 
 /// A bar over the events of an epoch, shown only on a terminal.
 pub fn epoch() -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}, {rate} events/s, {eta} left")
-        .expect("the template is constant")
-        .with_key("rate", whole_rate);
+    let style = ProgressStyle::with_template(
+        "{prefix} {wide_bar} {percent:>3} %  {msg}, {rate} events/s, {eta} left",
+    )
+    .expect("the template is constant")
+    .with_key("rate", whole_rate);
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
 /// A bar over the bytes of a download, shown only on a terminal.
 pub fn bytes(name: &str) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
-            .expect("the template is constant");
+    let style = ProgressStyle::with_template(
+        "{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+    )
+    .expect("the template is constant");
     ProgressBar::with_draw_target(None, target()).with_style(style).with_prefix(name.to_string())
 }
 
@@ -37,7 +41,11 @@ fn whole_rate(state: &ProgressState, out: &mut dyn Write) {
 }
 
 fn target() -> ProgressDrawTarget {
-    if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() }
+    if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr_with_hz(8)
+    } else {
+        ProgressDrawTarget::hidden()
+    }
 }
 
 /// A turning sign while something of unknown length goes on, shown only on a terminal.
@@ -49,7 +57,7 @@ pub fn busy(what: &str) -> ProgressBar {
 
 /// A bar over a whole grid, shown only on a terminal.
 pub fn grid() -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}").expect("the template is constant");
+    let style = ProgressStyle::with_template("{prefix} {wide_bar} {percent:>3} %  {msg}")
+        .expect("the template is constant");
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }

@@ -3,16 +3,19 @@
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
+use lstep::checkpoint::write_text;
+use lstep::experiments::{Comparison, read_comparison};
 use lstep::report::{comparison_page, run_page};
-use lstep::run::{Comparison, Examined, RunFolder, Trained, read_comparison, write_text};
+use lstep::training::{EvaluationWithBaselines, RunFolder, TrainedRun};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Make report.html of a run or of a comparison, to be looked at in a browser.
 ///
-/// One file that needs no network. For a run: results beside models that only count, learning curves, ROC and precision-recall,
-/// distributions of scores, calibration, quality over time and by activity, L-STEP's filter and positions, time of each phase, the
-/// data's own portrait, all settings. `lstep train` writes it at its end; this makes it anew, and the model answers the test questions
+/// One file that needs no network. For a run: results beside models that only count, learning
+/// curves, ROC and precision-recall, distributions of scores, calibration, quality over time and by
+/// activity, L-STEP's filter and positions, time of each phase, the data's own stats, all settings.
+/// `lstep train` writes it at its end; this makes it anew, and the model answers the test questions
 /// once more. For a comparison: tables, ranks with their critical difference, quality against time.
 #[derive(Args)]
 #[command(after_help = "\
@@ -46,9 +49,9 @@ impl Report {
     pub fn run(&self) -> Result<()> {
         let run = RunFolder::new(&self.folder);
         let page = if run.holds_a_run() {
-            let trained = Trained::open(&run)?;
-            let examined = examine_showing(&trained)?;
-            run_page(&run, &trained, &examined)?
+            let trained = TrainedRun::open(&run)?;
+            let evaluated = evaluate_showing(&trained)?;
+            run_page(&run, &trained, &evaluated)?
         } else if self.folder.join("comparison.json").exists() {
             comparison_page(&read_comparison(&self.folder)?)
         } else {
@@ -61,33 +64,37 @@ impl Report {
         let path = self.out.clone().unwrap_or_else(|| self.folder.join("report.html"));
         write_text(&path, &page)?;
         if self.json {
-            return say(serde_json::to_string_pretty(&Written { report: path, bytes: page.len() })?);
+            return say(serde_json::to_string_pretty(&Written {
+                report: path,
+                bytes: page.len(),
+            })?);
         }
         say(format!("{}: {} kB, open it in a browser", path.display(), page.len() / 1000))
     }
 }
 
 /// Asks a trained model and the counting models everything, with a bar on the terminal.
-pub fn examine_showing(trained: &Trained) -> Result<Examined> {
+pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines> {
     let bar = progress::candidates("");
     let watch = |name: &str, done, of| {
         bar.set_prefix(name.to_string());
         bar.set_length(of);
         bar.set_position(done);
     };
-    let everything = trained.config().everything();
-    let examined = trained.examine(&everything, &watch).or_else(|error| {
+    let everything = trained.config().full_scope();
+    let evaluated = trained.evaluate_with_baselines(&everything, &watch).or_else(|error| {
         let (possible, reasons) = trained.possible(&everything);
-        if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty() {
+        if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty()
+        {
             return Err(error);
         }
         for reason in &reasons {
             crate::tell(format!("Left out of the report: {reason}"));
         }
-        trained.examine(&possible, &watch)
+        trained.evaluate_with_baselines(&possible, &watch)
     });
     bar.finish_and_clear();
-    Ok(examined?)
+    Ok(evaluated?)
 }
 
 /// Writes the page of a comparison into its folder.

@@ -4,13 +4,15 @@ use crate::say;
 use crate::table::Table;
 use anyhow::Result;
 use clap::Args;
-use lstep::run::{Answerer, RunFolder, Scored};
+use lstep::serving::{Scored, Scorer};
+use lstep::training::RunFolder;
 use std::path::PathBuf;
 
 /// Score candidates with a trained model.
 ///
-/// The model first observes everything in its own file, and then the events of `--events`, so that it answers from what is known
-/// now. Scores are logits: higher is likelier; `probability` is their sigmoid.
+/// The model first observes everything in its own file, and then the events of `--events`, so that
+/// it answers from what is known now. Scores are logits: higher is likelier; `probability` is their
+/// sigmoid.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -40,8 +42,8 @@ pub struct Score {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// Table of source, destination and time to score; rows come out in the order of their times. A node that no event names is scored
-    /// as a newcomer, which is said
+    /// Table of source, destination and time to score; rows come out in the order of their times. A
+    /// node that no event names is scored as a newcomer, which is said
     #[arg(long, value_name = "FILE", conflicts_with = "at")]
     pairs: Option<PathBuf>,
 
@@ -86,10 +88,10 @@ impl Score {
     }
 
     fn answer(&self) -> Result<Vec<Scored>> {
-        let answerer = Answerer::open(&RunFolder::new(&self.run), self.events.as_deref())?;
+        let scorer = Scorer::open(&RunFolder::new(&self.run), self.events.as_deref())?;
         Ok(match (&self.pairs, &self.source) {
-            (Some(pairs), _) => answerer.score_pairs(pairs)?,
-            (None, Some(source)) => answerer.top(source, self.at.as_deref(), self.top)?,
+            (Some(pairs), _) => scorer.score_pairs(pairs)?,
+            (None, Some(source)) => scorer.top(source, self.at.as_deref(), self.top)?,
             (None, None) => unreachable!("clap asks for one of the two"),
         })
     }

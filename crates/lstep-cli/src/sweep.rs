@@ -1,21 +1,27 @@
-//! `lstep sweep`: a search over settings, chosen on validation alone; the test part is asked about the chosen one only.
+//! `lstep sweep`: a search over settings, chosen on validation alone; the test part is asked about
+//! the chosen one only.
 
 use crate::args::Reading;
 use crate::table::Table;
 use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::run::{
-    Asked, Axis, CellResult, Comparison, Grid, Metric, ModelConfig, ModelSpec, Part, PresetChoice, ResultRow, Setting,
-    Spread, Strategy, search_points, write_text,
+use lstep::checkpoint::write_text;
+use lstep::experiments::{
+    Axis, CellResult, Comparison, Grid, Metric, ModelSpec, PresetChoice, Spread, search_points,
 };
+use lstep::model::ModelConfig;
+use lstep::protocol::{EvalScope, Part, Setting, Strategy};
+use lstep::results::ResultRow;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Search settings of a model, choose on validation, and ask about the test part once.
 ///
-/// Every point is a cell as in `lstep compare`: runs below OUT/runs, finished ones not done again. Points are compared by the mean
-/// over seeds of validation's AP (MRR under protocol tgb), over the kinds of negatives in `train.select`; no point but the chosen one is ever asked about the test part.
+/// Every point is a cell as in `lstep compare`: runs below OUT/runs, finished ones not done again.
+/// Points are compared by the mean over seeds of validation's AP (MRR under protocol tgb), over the
+/// kinds of negatives in `train.select`; no point but the chosen one is ever asked about the test
+/// part.
 #[derive(Args)]
 #[command(after_help = "\
 A key is a path of a run's settings (model.recent, train.learning_rate, protocol.step). --set with one value holds for all points, with
@@ -39,7 +45,7 @@ pub struct Sweep {
     #[arg(long, value_name = "KEY=VALUES", required_unless_present = "resume")]
     set: Vec<String>,
 
-    /// Draw this many points instead of trying all combinations
+    /// KeyedRng this many points instead of trying all combinations
     #[arg(long, value_name = "N")]
     random: Option<usize>,
 
@@ -55,7 +61,8 @@ pub struct Sweep {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     preset: String,
 
-    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
+    /// stream]
     #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
     protocol: Option<String>,
 
@@ -108,9 +115,10 @@ impl Sweep {
         if grid.asked.parts != [Part::Validation] {
             bail!("{} holds a comparison, not a search: choose another folder", out.display());
         }
-        let (runs, go_on) = (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
-        let searched = grid::run(&grid, out, &runs, self.running.jobs, &go_on)?;
-        lstep::run::write_comparison(out, &searched)?;
+        let (runs, run_epoch) =
+            (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
+        let searched = grid::run(&grid, out, &runs, self.running.jobs, &run_epoch)?;
+        lstep::experiments::write_comparison(out, &searched)?;
         let (metric, points) = ranked(&searched);
         let Some(best) = points.first() else {
             return comparison::tell(&searched, out, self.running.json);
@@ -143,35 +151,50 @@ impl Sweep {
             bail!("{model} learns nothing: choose one of {}", ModelConfig::LEARNED.join(", "));
         }
         let axes: lstep::Result<Vec<Axis>> = self.set.iter().map(|axis| axis.parse()).collect();
-        let (fixed, searched): (Vec<Axis>, Vec<Axis>) = axes?.into_iter().partition(|axis| axis.fixed().is_some());
-        let models = search_points(&model, &searched, self.random.map(|count| (count, self.random_seed)))?;
+        let (fixed, searched): (Vec<Axis>, Vec<Axis>) =
+            axes?.into_iter().partition(|axis| axis.fixed().is_some());
+        let models =
+            search_points(&model, &searched, self.random.map(|count| (count, self.random_seed)))?;
         let mut grid = Grid {
             title: format!("Search of {model}, validation"),
             seeds: self.seeds.0.clone(),
             preset: PresetChoice::from(self.preset.clone()),
             protocol: self.protocol.clone(),
             set: fixed.iter().filter_map(Axis::fixed).collect(),
-            asked: Asked {
+            asked: EvalScope {
                 parts: vec![Part::Validation],
                 settings: vec![Setting::Transductive],
                 strategies: vec![Strategy::Random],
             },
             models,
-            datasets: grid::survey(vec![grid::lasting(self.reading.data(events))?], before.as_ref())?,
+            datasets: grid::digest(
+                vec![grid::lasting(self.reading.data(events))?],
+                before.as_ref(),
+            )?,
         };
         // Points are compared by what selects their epochs.
         let cells = grid.cells(&grid::runs(out))?;
-        let mut selects: Vec<&[Strategy]> = cells.iter().map(|cell| cell.config.train.select.as_slice()).collect();
+        let mut selects: Vec<&[Strategy]> =
+            cells.iter().map(|cell| cell.config.train.select.as_slice()).collect();
         selects.dedup();
         match selects[..] {
             [select] => grid.asked.strategies = select.to_vec(),
-            _ => bail!("train.select is searched, but it is what points are compared by: hold it with one value"),
+            _ => bail!(
+                "train.select is searched, but it is what points are compared by: hold it with one value"
+            ),
         }
         Ok(grid)
     }
 
     /// Asks the chosen point about the test part, and keeps its settings.
-    fn chosen(&self, grid: &Grid, out: &Path, metric: Metric, label: &str, points: Vec<Point>) -> Result<Found> {
+    fn chosen(
+        &self,
+        grid: &Grid,
+        out: &Path,
+        metric: Metric,
+        label: &str,
+        points: Vec<Point>,
+    ) -> Result<Found> {
         let mut last = grid.clone();
         last.models.retain(|model| model.label == label);
         last.asked.parts = vec![Part::Validation, Part::Test];
@@ -179,19 +202,26 @@ impl Sweep {
         let cells = last.cells(&grid::runs(out))?;
         let mut test = Vec::new();
         for cell in &cells {
-            let busy = crate::progress::busy(&format!("asking {} about the test part", cell.name()));
+            let busy =
+                crate::progress::busy(&format!("asking {} about the test part", cell.name()));
             let result = cell.run(&|_| true);
             busy.finish_and_clear();
             let result = result?.context("nobody stops an evaluation")?;
-            test.extend(result.results.into_iter().filter(|row| row.split == Part::Test));
+            test.extend(result.results.into_iter().filter(|row| row.part == Part::Test));
         }
         let config = &cells.first().context("a grid has at least one seed")?.config;
         write_text(out.join("chosen.toml"), &config.to_toml())?;
         Ok(Found {
-            dataset: grid.datasets[0].survey.name.clone(),
+            dataset: grid.datasets[0].digest.name.clone(),
             metric,
             chosen: label.to_string(),
-            settings: last.models.iter().flat_map(|model| &model.settings).chain(&grid.set).cloned().collect(),
+            settings: last
+                .models
+                .iter()
+                .flat_map(|model| &model.settings)
+                .chain(&grid.set)
+                .cloned()
+                .collect(),
             points,
             test,
             version: env!("CARGO_PKG_VERSION"),
@@ -221,7 +251,8 @@ fn ranked(searched: &Comparison) -> (Metric, Vec<Point>) {
 fn show(found: &Found, out: &Path) -> Result<()> {
     let mut table = Table::new(["settings", "validation", "seeds"]);
     for point in &found.points {
-        let (validation, seeds) = (found.metric.show(&point.validation), point.validation.count.to_string());
+        let (validation, seeds) =
+            (found.metric.show(&point.validation), point.validation.count.to_string());
         table.row(vec![point.label.clone(), validation, seeds]);
     }
     say(format!("{}: {} on validation, best first", found.dataset, found.metric.title()))?;
@@ -243,5 +274,8 @@ fn show(found: &Found, out: &Path) -> Result<()> {
         table.row(vec![kind.to_string(), over(Metric::Ap), over(Metric::Auc), over(Metric::Mrr)]);
     }
     say(table.show().trim_end())?;
-    say(format!("Train with it: lstep train EVENTS --config {} --out RUN", out.join("chosen.toml").display()))
+    say(format!(
+        "Train with it: lstep train EVENTS --config {} --out RUN",
+        out.join("chosen.toml").display()
+    ))
 }

@@ -24,24 +24,33 @@ impl Table {
     /// The table as lines of text; a column of numbers is aligned to the right.
     pub fn show(&self) -> String {
         let columns = self.rows[0].len();
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
         let numeric = |column: usize| {
             let cells = self.rows[1..].iter().map(|row| row[column].as_str());
             cells.clone().any(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))
-                && cells.into_iter().all(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit()))
+                && cells
+                    .into_iter()
+                    .all(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit()))
         };
         let mut text = String::new();
         for (number, row) in self.rows.iter().enumerate() {
             let cells: Vec<String> = (0..columns)
                 .map(|column| {
                     let (cell, width) = (&row[column], width(column));
-                    if numeric(column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                    if numeric(column) {
+                        format!("{cell:>width$}")
+                    } else {
+                        format!("{cell:<width$}")
+                    }
                 })
                 .collect();
             text.push_str(cells.join("  ").trim_end());
             text.push('\n');
             if number == 0 {
-                let rules: Vec<String> = (0..columns).map(|column| "-".repeat(width(column))).collect();
+                let rules: Vec<String> =
+                    (0..columns).map(|column| "-".repeat(width(column))).collect();
                 text.push_str(&rules.join("  "));
                 text.push('\n');
             }

@@ -2,14 +2,17 @@
 
 use crate::args::{Reading, read_showing};
 use crate::interrupt::{Stopped, all_is_saved, stop_flag};
-use crate::report::examine_showing;
+use crate::report::evaluate_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lstep::checkpoint::write_text;
+use lstep::model::ModelConfig;
 use lstep::report::run_page;
-use lstep::run::{
-    EpochReport, Fit, ModelConfig, Moment, Named, RunConfig, RunFolder, Stream, preset_names, write_text,
-};
+use lstep::results::EpochReport;
+use lstep::settings::{Named, RunConfig, preset_names};
+use lstep::stream::Stream;
+use lstep::training::{RunFolder, TrainEvent, Training};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -17,8 +20,8 @@ use std::time::Instant;
 
 /// Train a model on a stream, with everything needed to go on, evaluate and score.
 ///
-/// Ctrl-C finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to the bit as if there had been
-/// no stop.
+/// Ctrl-C finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to
+/// the bit as if there had been no stop.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +54,8 @@ pub struct Train {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
 
-    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else stream]
+    /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
+    /// stream]
     #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
     protocol: Option<String>,
 
@@ -75,14 +79,20 @@ impl Train {
     /// Trains, evaluates, prints.
     pub fn run(&self) -> Result<()> {
         self.reading.refuse_on_resume(self.resume.is_some())?;
-        let folder = RunFolder::new(self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?);
+        let folder = RunFolder::new(
+            self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?,
+        );
         let mut fit = match (&self.resume, &self.set[..]) {
             (None, _) => self.begin(&folder)?,
-            (Some(_), []) => Fit::resume(folder.clone())?,
-            (Some(_), keys) => Fit::resume_longer(folder.clone(), keys)?,
+            (Some(_), []) => Training::resume(folder.clone())?,
+            (Some(_), keys) => Training::resume_longer(folder.clone(), keys)?,
         };
-        let shown =
-            self.resume.as_ref().or(self.out.as_ref()).map(|path| path.display().to_string()).unwrap_or_default();
+        let shown = self
+            .resume
+            .as_ref()
+            .or(self.out.as_ref())
+            .map(|path| path.display().to_string())
+            .unwrap_or_default();
         let stopped = format!("Stopped and saved. Go on with: lstep train --resume {shown}");
         // Stopped after the last step, too, the evaluation is left for later.
         if !train_showing(&mut fit)? || stop_flag()?.load(Ordering::Relaxed) {
@@ -91,11 +101,11 @@ impl Train {
         all_is_saved(stopped);
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
-        let examined = examine_showing(&trained)?;
-        let report = &examined.report;
+        let evaluated = evaluate_showing(&trained)?;
+        let report = &evaluated.report;
         let text = serde_json::to_string_pretty(report)?;
         write_text(folder.file("report.json"), &text)?;
-        write_text(folder.file("report.html"), &run_page(&folder, &trained, &examined)?)?;
+        write_text(folder.file("report.html"), &run_page(&folder, &trained, &evaluated)?)?;
         if self.json {
             return say(text);
         }
@@ -122,16 +132,18 @@ impl Train {
         Ok(())
     }
 
-    fn begin(&self, folder: &RunFolder) -> Result<Fit> {
+    fn begin(&self, folder: &RunFolder) -> Result<Training> {
         let events = self.events.as_deref().context("name a file of events")?;
         if events == Path::new("-") {
             bail!("a run has to find its events again: give a file, not standard input");
         }
         // A run is resumed from anywhere.
-        let events = events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
+        let events =
+            events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
         let file = match &self.config {
             Some(path) => {
-                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
                 Some((path.display().to_string(), text))
             }
             None => None,
@@ -141,29 +153,43 @@ impl Train {
         }
         let named = Named { model: self.model.clone(), protocol: self.protocol.clone() };
         let text = file.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
-        let mut config =
-            RunConfig::compose(self.reading.data(&events), named, self.preset.as_deref(), text, &self.set)?;
+        let mut config = RunConfig::compose(
+            self.reading.data(&events),
+            named,
+            self.preset.as_deref(),
+            text,
+            &self.set,
+        )?;
         self.refuse_contradiction(file.as_ref().map(|(name, _)| name.as_str()), &config)?;
-        // The settings of another run name its events and how they are read; what the command line says goes before it.
+        // The settings of another run name its events and how they are read; what the command line
+        // says goes before it.
         config.data = self.reading.data_over(&events, config.data);
         if let Some(features) = &mut config.data.node_features {
-            *features = features.canonicalize().with_context(|| format!("cannot read {}", features.display()))?;
+            *features = features
+                .canonicalize()
+                .with_context(|| format!("cannot read {}", features.display()))?;
         }
         let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
         let seconds = started.elapsed().as_secs_f64();
-        Ok(Fit::begin(config, stream, folder.clone())?.having_read_for(seconds))
+        Ok(Training::begin(config, stream, folder.clone())?.having_read_for(seconds))
     }
 }
 
-/// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells whether it is finished.
-pub fn train_showing(fit: &mut Fit) -> Result<bool> {
+/// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells
+/// whether it is finished.
+pub fn train_showing(fit: &mut Training) -> Result<bool> {
     let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     let mut quality = String::new();
     if !fit.is_finished() {
-        crate::tell(format!("{} with {} weights, {} training events", fit.config().model, fit.weights(), fit.events()));
+        crate::tell(format!(
+            "{} with {} weights, {} training events",
+            fit.config().model,
+            fit.weights(),
+            fit.events()
+        ));
         if fit.config().train.multiplies_slowly() {
             let why = "this processor has no matrix unit for train.products=split (amx_bf16), so the same numbers are worked out slowly";
             crate::tell(format!("note: {why}; leave it out to train faster"));
@@ -171,13 +197,13 @@ pub fn train_showing(fit: &mut Fit) -> Result<bool> {
     }
     let finished = fit.run(&mut |moment| {
         match moment {
-            Moment::Step { progress, done, of } => {
+            TrainEvent::Step { progress, done, of } => {
                 bar.set_prefix(format!("epoch {}", progress.epoch));
                 bar.set_message(format!("loss {:.4}{quality}", progress.loss()));
                 bar.set_length(of);
                 bar.set_position(done);
             }
-            Moment::Epoch(report) => {
+            TrainEvent::Epoch(report) => {
                 quality = format!(", validation ap {:.4}", report.validation_ap);
                 let line = epoch_line(report);
                 if terminal { bar.println(line) } else { crate::tell(line) }

@@ -1,4 +1,5 @@
-//! Products, sums, attention, functions and the position filter, forward and backward, on 1 and 2 threads.
+//! Matmul, sums, attention, functions and the position filter, forward and backward, on 1 and 2
+//! threads.
 //!
 //! `cargo bench -p lstep-tensor`; the `gemm` crate stands beside our product for comparison.
 
@@ -34,59 +35,71 @@ fn products(c: &mut Criterion) {
                     });
                 });
             });
-            group.bench_function(BenchmarkId::new(format!("{m}x{n}x{k} gemm crate"), threads), |b| {
-                pool.install(|| {
-                    let parallelism =
-                        if *threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(*threads) };
-                    b.iter(|| {
-                        // SAFETY: the sizes and strides are those of the three buffers.
-                        unsafe {
-                            gemm::gemm(
-                                m,
-                                n,
-                                k,
-                                out.as_mut_ptr(),
-                                1,
-                                n as isize,
-                                false,
-                                x.as_ptr(),
-                                1,
-                                k as isize,
-                                w.as_ptr(),
-                                k as isize,
-                                1,
-                                0.0,
-                                1.0,
-                                false,
-                                false,
-                                false,
-                                parallelism,
-                            );
-                        }
+            group.bench_function(
+                BenchmarkId::new(format!("{m}x{n}x{k} gemm crate"), threads),
+                |b| {
+                    pool.install(|| {
+                        let parallelism = if *threads == 1 {
+                            gemm::Parallelism::None
+                        } else {
+                            gemm::Parallelism::Rayon(*threads)
+                        };
+                        b.iter(|| {
+                            // SAFETY: the sizes and strides are those of the three buffers.
+                            unsafe {
+                                gemm::gemm(
+                                    m,
+                                    n,
+                                    k,
+                                    out.as_mut_ptr(),
+                                    1,
+                                    n as isize,
+                                    false,
+                                    x.as_ptr(),
+                                    1,
+                                    k as isize,
+                                    w.as_ptr(),
+                                    k as isize,
+                                    1,
+                                    0.0,
+                                    1.0,
+                                    false,
+                                    false,
+                                    false,
+                                    parallelism,
+                                );
+                            }
+                        });
                     });
-                });
-            });
+                },
+            );
         }
     }
     group.finish();
 }
 
-/// A layer's three products, forward and backward, by either kind of arithmetic: the wide layers of a mixer over 48 histories of 20.
+/// A layer's three products, forward and backward, by either kind of arithmetic: the wide layers of
+/// a mixer over 48 histories of 20.
 fn split(c: &mut Criterion) {
     let mut group = c.benchmark_group(format!("layer (matrix unit: {})", has_matrix_unit()));
     for (rows, inputs, outputs) in [(960, 172, 688), (960, 688, 172)] {
         let mut p = Parameters::new(0);
         let init = Init::Linear { inputs };
-        let (x, w) = (p.add("x", rows, inputs, Init::XavierUniform), p.add("w", outputs, inputs, init));
+        let (x, w) =
+            (p.add("x", rows, inputs, Init::XavierUniform), p.add("w", outputs, inputs, init));
         group.throughput(Throughput::Elements((3 * 2 * rows * inputs * outputs) as u64));
         for (threads, pool) in &pools() {
-            for products in [Products::Exact, Products::Split] {
+            for products in [Matmul::F32, Matmul::Bf16x2] {
                 let (mut workspace, mut gradients) = (Workspace::new(), Gradients::of(&p));
-                let id = BenchmarkId::new(format!("{rows} x {inputs} to {outputs} {products:?}"), threads);
+                let id = BenchmarkId::new(
+                    format!("{rows} x {inputs} to {outputs} {products:?}"),
+                    threads,
+                );
                 group.bench_function(id, |b| {
                     pool.install(|| {
                         b.iter(|| {
-                            let mut t = workspace.train(&p, Draw::default()).with_products(products);
+                            let mut t =
+                                workspace.train(&p, DropoutKey::default()).with_matmul(products);
                             let (x, w) = (t.parameter(x), t.parameter(w));
                             let y = t.linear(x, w, None, Activation::Identity);
                             let loss = t.sum(y);
@@ -100,7 +113,8 @@ fn split(c: &mut Criterion) {
     group.finish();
 }
 
-/// Nine layers on 800 rows: the shapes of a link-prediction encoder with 172 features and 100 time columns.
+/// Nine layers on 800 rows: the shapes of a link-prediction encoder with 172 features and 100 time
+/// columns.
 fn chain(c: &mut Criterion) {
     let mut p = Parameters::new(0);
     let mut add = |name: &str, out: usize, inputs: usize| {
@@ -119,8 +133,11 @@ fn chain(c: &mut Criterion) {
     let predict_out = add("predict.out", 1, 172);
     let rows = 800;
     let (link, node, position) = (values(rows * 272), values(rows * 172), values(rows * 272));
-    // Twice for layers on data (forward and to the weights), three times for the others (to the input too).
-    let flops = 2 * rows * (2 * (272 * 272 + 172 * 272) + 3 * (272 * 272 + 172 * 444 + 172 * 172 + 172 * 344))
+    // Twice for layers on data (forward and to the weights), three times for the others (to the
+    // input too).
+    let flops = 2
+        * rows
+        * (2 * (272 * 272 + 172 * 272) + 3 * (272 * 272 + 172 * 444 + 172 * 172 + 172 * 344))
         + 2 * (rows / 2) * 3 * (172 * 344 + 172);
     let mut group = c.benchmark_group("training step of the chain");
     group.throughput(Throughput::Elements(flops as u64));
@@ -131,16 +148,21 @@ fn chain(c: &mut Criterion) {
             pool.install(|| {
                 b.iter(|| {
                     gradients.zero();
-                    let mut t = workspace.train(&p, Draw::default());
-                    let (link, node, position) = (t.borrow(&link, 272), t.borrow(&node, 172), t.borrow(&position, 272));
-                    let layer = |t: &mut Tape<'_>, x: Var, (w, b): (ParameterId, ParameterId), f: Activation| {
+                    let mut t = workspace.train(&p, DropoutKey::default());
+                    let (link, node, position) =
+                        (t.borrow(&link, 272), t.borrow(&node, 172), t.borrow(&position, 272));
+                    let layer = |t: &mut Tape<'_>,
+                                 x: Var,
+                                 (w, b): (ParameterId, ParameterId),
+                                 f: Activation| {
                         let (w, b) = (t.parameter(w), t.parameter(b));
                         t.linear(x, w, Some(b), f)
                     };
-                    let layer_into = |t: &mut Tape<'_>, out: Var, x: Var, (w, b): (ParameterId, ParameterId)| {
-                        let (w, b) = (t.parameter(w), t.parameter(b));
-                        t.linear_into(out, x, w, Some(b), Activation::Identity);
-                    };
+                    let layer_into =
+                        |t: &mut Tape<'_>, out: Var, x: Var, (w, b): (ParameterId, ParameterId)| {
+                            let (w, b) = (t.parameter(w), t.parameter(b));
+                            t.linear_into(out, x, w, Some(b), Activation::Identity);
+                        };
                     let wide = t.zeros(rows, 444);
                     let (left, right) = (t.columns(wide, 0..172), t.columns(wide, 172..444));
                     t.copy_into(left, node);
@@ -184,11 +206,12 @@ fn segment_sum(c: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(threads), |b| {
             pool.install(|| {
                 b.iter(|| {
-                    let mut t = workspace.train(&p, Draw::default());
+                    let mut t = workspace.train(&p, DropoutKey::default());
                     let x = t.parameter(x);
                     let rows = t.indices((0..24_000).map(|j| j * 7919 % 2000));
                     let offsets = t.indices((0..=800).map(|i| 30 * i));
-                    let y = t.segment_sum(x, Segments { rows: Some(rows), offsets }, Weighting::Sum);
+                    let y =
+                        t.segment_sum(x, Segments { rows: Some(rows), offsets }, Weighting::Sum);
                     let loss = t.sum(y);
                     t.backward(loss, &mut gradients);
                 });
@@ -204,15 +227,22 @@ fn attention(c: &mut Criterion) {
     // Six products of 64 x 64 x 50 per block and head.
     group.throughput(Throughput::Elements(6 * 2 * 800 * 64 * 64 * 50));
     let mut p = Parameters::new(0);
-    let ids = ["q", "k", "v"].map(|name| p.add(name, 400 * 64, 100, Init::Normal { mean: 0.0, deviation: 1.0 }));
+    let ids = ["q", "k", "v"]
+        .map(|name| p.add(name, 400 * 64, 100, Init::Normal { mean: 0.0, deviation: 1.0 }));
     for (threads, pool) in &pools() {
         let (mut workspace, mut gradients) = (Workspace::new(), Gradients::of(&p));
         group.bench_function(BenchmarkId::from_parameter(threads), |b| {
             pool.install(|| {
                 b.iter(|| {
-                    let mut t = workspace.train(&p, Draw::default());
+                    let mut t = workspace.train(&p, DropoutKey::default());
                     let [q, k, v] = ids.map(|id| t.parameter(id));
-                    let heads = Heads { heads: 2, query_rows: 64, key_rows: 64, keys: Keys::All, dropout: 0.0 };
+                    let heads = Heads {
+                        heads: 2,
+                        query_rows: 64,
+                        key_rows: 64,
+                        keys: Keys::All,
+                        dropout: 0.0,
+                    };
                     let y = t.attention(q, k, v, heads);
                     let loss = t.sum(y);
                     t.backward(loss, &mut gradients);
@@ -229,7 +259,13 @@ fn functions(c: &mut Criterion) {
     let x = values(2_400_000);
     for (threads, pool) in &pools() {
         let mut workspace = Workspace::new();
-        for f in [Activation::Cos, Activation::Tanh, Activation::Sigmoid, Activation::Exp, Activation::Gelu] {
+        for f in [
+            Activation::Cos,
+            Activation::Tanh,
+            Activation::Sigmoid,
+            Activation::Exp,
+            Activation::Gelu,
+        ] {
             group.bench_function(BenchmarkId::new(format!("{f:?}"), threads), |b| {
                 pool.install(|| {
                     b.iter(|| {
@@ -240,21 +276,33 @@ fn functions(c: &mut Criterion) {
                 });
             });
         }
-        group.bench_function(BenchmarkId::new("time sum of 24000 x 100 into 800, two weightings", threads), |b| {
-            let weights = values(30);
-            pool.install(|| {
-                b.iter(|| {
-                    let mut t = workspace.infer(&p);
-                    let times = t.times((0..24_000).map(|j| f64::from(j) * 1234.5));
-                    let frequencies = t.times((0..100).map(|i| 10_f64.powf(-f64::from(i) / 10.0)));
-                    let offsets = t.indices((0..=800).map(|i| 30 * i));
-                    let slots = t.indices((0..24_000).map(|j| j % 30));
-                    let weights = t.borrow(&weights, 30);
-                    let (plain, weighted) = (t.zeros(800, 100), t.zeros(800, 100));
-                    t.time_sums_into(plain, weighted, times, offsets, frequencies, weights, Some(slots));
+        group.bench_function(
+            BenchmarkId::new("time sum of 24000 x 100 into 800, two weightings", threads),
+            |b| {
+                let weights = values(30);
+                pool.install(|| {
+                    b.iter(|| {
+                        let mut t = workspace.infer(&p);
+                        let times = t.times((0..24_000).map(|j| f64::from(j) * 1234.5));
+                        let frequencies =
+                            t.times((0..100).map(|i| 10_f64.powf(-f64::from(i) / 10.0)));
+                        let offsets = t.indices((0..=800).map(|i| 30 * i));
+                        let slots = t.indices((0..24_000).map(|j| j % 30));
+                        let weights = t.borrow(&weights, 30);
+                        let (plain, weighted) = (t.zeros(800, 100), t.zeros(800, 100));
+                        t.time_sums_into(
+                            plain,
+                            weighted,
+                            times,
+                            offsets,
+                            frequencies,
+                            weights,
+                            Some(slots),
+                        );
+                    });
                 });
-            });
-        });
+            },
+        );
     }
     group.finish();
 }
@@ -272,7 +320,7 @@ fn position_filter(c: &mut Criterion) {
             group.bench_function(BenchmarkId::new(format!("{runs_per_node} runs"), threads), |b| {
                 pool.install(|| {
                     b.iter(|| {
-                        let mut t = workspace.train(&p, Draw::default());
+                        let mut t = workspace.train(&p, DropoutKey::default());
                         let (re, im, sum) = (t.parameter(re), t.parameter(im), t.parameter(sum));
                         let kernel = t.fold_filter(re, im, sum);
                         let positions = t.borrow(&table, 172);

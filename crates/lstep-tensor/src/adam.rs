@@ -1,12 +1,13 @@
-//! Adam (Kingma and Ba 2015) with PyTorch's formula and defaults, and its state for exact resumption.
+//! Adam (Kingma and Ba 2015) with PyTorch's formula and defaults, and its state for exact
+//! resumption.
 
 use crate::error::Error;
 use crate::parallel;
 use crate::parameter::{Entry, Gradients, Parameters};
 use crate::slab::Slab;
 
-/// The constants of [`Adam`]; defaults are PyTorch's. They are `f64` because 1 - 0.999 is not: in `f32` it is wrong in
-/// the fifth digit.
+/// The constants of [`Adam`]; defaults are PyTorch's. They are `f64` because 1 - 0.999 is not: in
+/// `f32` it is wrong in the fifth digit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamConfig {
     /// Step size, default 1e-3.
@@ -39,7 +40,7 @@ pub struct Adam {
 
 /// The moments of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moments<'a> {
+pub struct AdamMoments<'a> {
     /// The parameter's name.
     pub name: &'a str,
     /// Running mean of gradients.
@@ -112,8 +113,8 @@ impl Adam {
     }
 
     /// The moments of all parameters, in the parameters' order.
-    pub fn moments(&self) -> impl Iterator<Item = Moments<'_>> {
-        self.entries.iter().map(|entry| Moments {
+    pub fn moments(&self) -> impl Iterator<Item = AdamMoments<'_>> {
+        self.entries.iter().map(|entry| AdamMoments {
             name: &entry.name,
             first: &self.first.as_slice()[entry.range()],
             second: &self.second.as_slice()[entry.range()],
@@ -126,7 +127,7 @@ impl Adam {
     }
 
     /// Replaces the moments of one parameter, exactly.
-    pub fn load(&mut self, moments: Moments<'_>) -> Result<(), Error> {
+    pub fn load(&mut self, moments: AdamMoments<'_>) -> Result<(), Error> {
         let entry = self
             .entries
             .iter()

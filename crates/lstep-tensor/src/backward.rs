@@ -1,10 +1,11 @@
 //! The backward pass: operations in reverse, gradients beside the values.
 //!
-//! The gradient slab has the layout of the value slab. A region is zeroed, or overwritten by its first contribution, when
-//! it is first needed, so a pass never clears memory that no gradient reaches. The gradient of an intermediate result is
-//! used up by the operation that made it and cannot be read afterwards; those of parameters are added to [`Gradients`].
+//! The gradient slab has the layout of the value slab. A region is zeroed, or overwritten by its
+//! first contribution, when it is first needed, so a pass never clears memory that no gradient
+//! reaches. The gradient of an intermediate result is used up by the operation that made it and
+//! cannot be read afterwards; those of parameters are added to [`Gradients`].
 
-use crate::kernel::gemm::Products;
+use crate::kernel::gemm::Matmul;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
 use crate::parameter::Gradients;
@@ -12,11 +13,12 @@ use crate::tape::{Tape, Var};
 use crate::workspace::{Node, Pieces, Place, Reader, Scratch};
 
 impl Tape<'_> {
-    /// Adds d loss / d parameter to `gradients` for every parameter; `loss` is 1 x 1. Each tape runs backward once.
+    /// Adds d loss / d parameter to `gradients` for every parameter; `loss` is 1 x 1. Each tape
+    /// runs backward once.
     ///
     /// # Panics
-    /// On a tape from [`Workspace::infer`](crate::Workspace::infer), and if `loss` is not 1 x 1. A loss that is not finite has gradients that are
-    /// not: look at it before a step is taken.
+    /// On a tape from [`Workspace::infer`](crate::Workspace::infer), and if `loss` is not 1 x 1. A
+    /// loss that is not finite has gradients that are not: look at it before a step is taken.
     pub fn backward(self, loss: Var, gradients: &mut Gradients) {
         assert!(self.is_training(), "a tape for inference has no gradients");
         assert_eq!(self.shape(loss), (1, 1), "only a 1 x 1 matrix is a loss");
@@ -37,7 +39,11 @@ impl Tape<'_> {
             times: &workspace.times,
             fourier: &workspace.fourier,
         };
-        assert_eq!(gradients.flat().len(), read.parameters.len(), "these gradients belong to other parameters");
+        assert_eq!(
+            gradients.flat().len(),
+            read.parameters.len(),
+            "these gradients belong to other parameters"
+        );
         let mut backward = Backward {
             read,
             grads: Grads {
@@ -61,7 +67,7 @@ pub(crate) struct Backward<'b> {
     pub read: Reader<'b>,
     pub grads: Grads<'b>,
     pub scratch: &'b mut Scratch,
-    pub products: Products,
+    pub products: Matmul,
 }
 
 impl Backward<'_> {
@@ -135,13 +141,17 @@ impl Grads<'_> {
     }
 
     /// The gradient of `out` to read and those of `targets` to add to.
-    pub fn several<const N: usize>(&mut self, out: Var, targets: [Var; N]) -> (Matrix<'_>, [MatrixMut<'_>; N]) {
+    pub fn several<const N: usize>(
+        &mut self,
+        out: Var,
+        targets: [Var; N],
+    ) -> (Matrix<'_>, [MatrixMut<'_>; N]) {
         let (gradient, targets, _) = self.many(out, targets, false);
         (gradient, targets)
     }
 
-    /// As [`Self::several`]; if the flag is true the last target holds nothing yet and must be overwritten. The others must be
-    /// parameters.
+    /// As [`Self::several`]; if the flag is true the last target holds nothing yet and must be
+    /// overwritten. The others must be parameters.
     pub fn several_or_fresh<const N: usize>(
         &mut self,
         out: Var,
@@ -172,9 +182,16 @@ impl Grads<'_> {
         };
         let (slab, rest) = crate::workspace::carve(self.slab, targets.map(in_slab));
         let (parameters, _) = crate::workspace::carve(self.parameters, targets.map(in_parameters));
-        let gradient =
-            Reader { nodes, values: rest, parameters: &[], externals: &[], indices: &[], times: &[], fourier: &[] }
-                .matrix(out);
+        let gradient = Reader {
+            nodes,
+            values: rest,
+            parameters: &[],
+            externals: &[],
+            indices: &[],
+            times: &[],
+            fourier: &[],
+        }
+        .matrix(out);
         let mut sources = slab.into_iter().zip(parameters).zip(targets);
         let written = std::array::from_fn(|_| {
             let ((slab, parameter), target) = sources.next().expect("as many");
@@ -184,7 +201,8 @@ impl Grads<'_> {
         (gradient, written, fresh)
     }
 
-    /// Marks x as reached. Returns whether its memory is stale and the caller will overwrite all of it.
+    /// Marks x as reached. Returns whether its memory is stale and the caller will overwrite all of
+    /// it.
     fn prepare(&mut self, x: Var, allow_fresh: bool) -> bool {
         let node = &self.nodes[x.index()];
         let base = &self.nodes[node.base as usize];

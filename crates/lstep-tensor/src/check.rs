@@ -1,7 +1,7 @@
 //! Gradients by finite differences, for tests of operations and of layers built on them.
 
 use crate::parameter::{Gradients, ParameterId, Parameters};
-use crate::tape::{Draw, Tape, Var};
+use crate::tape::{DropoutKey, Tape, Var};
 use crate::workspace::Workspace;
 
 /// The largest difference found by [`gradients`].
@@ -19,13 +19,17 @@ pub struct Difference {
     pub error: f32,
 }
 
-/// Compares the gradient of `loss` with respect to every element of every parameter with the central difference
-/// (loss(p + step) - loss(p - step)) / (2 step), and returns the worst.
+/// Compares the gradient of `loss` with respect to every element of every parameter with the
+/// central difference (loss(p + step) - loss(p - step)) / (2 step), and returns the worst.
 ///
-/// `loss` is called many times and must record the same operations each time; dropout masks stay the same. With steps of
-/// 1e-2 and values around 1, smooth functions agree to about 1e-3.
-pub fn gradients(parameters: &mut Parameters, step: f32, mut loss: impl FnMut(&mut Tape<'_>) -> Var) -> Difference {
-    let draw = Draw { seed: 5, step: 7 };
+/// `loss` is called many times and must record the same operations each time; dropout masks stay
+/// the same. With steps of 1e-2 and values around 1, smooth functions agree to about 1e-3.
+pub fn gradients(
+    parameters: &mut Parameters,
+    step: f32,
+    mut loss: impl FnMut(&mut Tape<'_>) -> Var,
+) -> Difference {
+    let draw = DropoutKey { seed: 5, step: 7 };
     let mut workspace = Workspace::new();
     let mut gradients = Gradients::of(parameters);
     let mut tape = workspace.train(parameters, draw);
@@ -36,7 +40,8 @@ pub fn gradients(parameters: &mut Parameters, step: f32, mut loss: impl FnMut(&m
         let value = loss(&mut tape);
         tape.scalar(value)
     };
-    let mut worst = Difference { name: String::new(), element: 0, backward: 0.0, finite: 0.0, error: 0.0 };
+    let mut worst =
+        Difference { name: String::new(), element: 0, backward: 0.0, finite: 0.0, error: 0.0 };
     for id in (0..parameters.len()).map(ParameterId) {
         let scale = 1.0 + gradients.get(id).to_vec().iter().fold(0.0_f32, |a, b| a.max(b.abs()));
         for element in 0..parameters.get(id).values.len() {

@@ -1,4 +1,5 @@
-//! What can go wrong with data from outside. Wrong shapes in a program are bugs and panic with both shapes.
+//! What can go wrong with data from outside. Wrong shapes in a program are bugs and panic with both
+//! shapes.
 
 /// A stored value that does not fit the parameters.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

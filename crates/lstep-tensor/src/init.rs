@@ -1,13 +1,15 @@
-//! Starting values of parameters, drawn from a generator seeded by the run's seed and the parameter's name.
+//! Starting values of parameters, drawn from a generator seeded by the run's seed and the
+//! parameter's name.
 //!
-//! A parameter's first value therefore depends on nothing else: adding, removing or reordering parameters changes no
-//! other one. The generator is ChaCha8, and the way from bits to numbers is written out here, so that an update of a
-//! distribution crate can never change a run.
+//! A parameter's first value therefore depends on nothing else: adding, removing or reordering
+//! parameters changes no other one. The generator is ChaCha8, and the way from bits to numbers is
+//! written out here, so that an update of a distribution crate can never change a run.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// How a parameter [rows, cols] starts. For a weight, `cols` is the number of inputs and `rows` of outputs.
+/// How a parameter [rows, cols] starts. For a weight, `cols` is the number of inputs and `rows` of
+/// outputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Init {
     /// 0
@@ -100,7 +102,9 @@ impl Generator {
 
 /// FNV-1a, 64 bit: stable forever, unlike the standard library's hasher.
 fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Row-major matrix views with a row stride, read-only and writable.
 //!
-//! A column slice of a wider matrix is such a view, which is why concatenation and slicing need no copies.
+//! A column slice of a wider matrix is such a view, which is why concatenation and slicing need no
+//! copies.
 
 /// A read-only matrix: row `i` is `data[i * stride ..][.. cols]`.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,11 @@ impl<'a> Matrix<'a> {
 
     /// Rows `from .. from + count`.
     pub(crate) fn rows_from(&self, from: usize, count: usize) -> Matrix<'a> {
-        Matrix { data: &self.data[(from * self.stride).min(self.data.len())..], rows: count, ..*self }
+        Matrix {
+            data: &self.data[(from * self.stride).min(self.data.len())..],
+            rows: count,
+            ..*self
+        }
     }
 
     /// Columns `from .. from + count`.
@@ -83,7 +88,8 @@ impl<'a> MatrixMut<'a> {
     }
 
     pub fn flat(&mut self) -> Option<&mut [f32]> {
-        (self.stride == self.cols || self.rows <= 1).then(|| &mut self.data[..self.rows * self.cols])
+        (self.stride == self.cols || self.rows <= 1)
+            .then(|| &mut self.data[..self.rows * self.cols])
     }
 
     pub fn reborrow(&mut self) -> MatrixMut<'_> {

@@ -1,8 +1,9 @@
 //! Work split into chunks whose size never depends on the number of threads.
 //!
-//! A reduction over fixed chunks, merged in order, gives the same bits on any number of threads. Small work stays on the
-//! calling thread. `rayon`'s parallel iterators over slices run on `join`, which allocates nothing inside a pool; a call
-//! from outside a pool passes through the pool's queue, which allocates a block now and then. Run whole steps inside
+//! A reduction over fixed chunks, merged in order, gives the same bits on any number of threads.
+//! Small work stays on the calling thread. `rayon`'s parallel iterators over slices run on `join`,
+//! which allocates nothing inside a pool; a call from outside a pool passes through the pool's
+//! queue, which allocates a block now and then. Run whole steps inside
 //! [`rayon::ThreadPool::install`] to avoid both that and the hand-over.
 
 use rayon::prelude::*;
@@ -18,9 +19,10 @@ const WORTH_A_THREAD: usize = 64 * 1024;
 
 /// Runs `work` on a thread of the pool while the other threads stay awake for its parallel parts.
 ///
-/// A step is some eighty operations of a few dozen microseconds. A thread that falls asleep between two of them takes as long to
-/// wake as the next one lasts, and with sleeping threads two cores were hardly faster than one. Threads that find nothing to do
-/// give way to other programs, and after a while do sleep; work within `work` that comes here again calls them back.
+/// A step is some eighty operations of a few dozen microseconds. A thread that falls asleep between
+/// two of them takes as long to wake as the next one lasts, and with sleeping threads two cores
+/// were hardly faster than one. Threads that find nothing to do give way to other programs, and
+/// after a while do sleep; work within `work` that comes here again calls them back.
 pub fn awake<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_none() {
         return rayon::scope(|_| keep_awake(work));
@@ -111,8 +113,9 @@ impl Drop for Engaged {
 
 /// Does what there is to do until the end, or until there has been nothing for a while.
 ///
-/// A thread may come here while it waits for a part of its own work, which cannot end before it is back: one that is at work already
-/// does not stay, and none stays where nothing is left to do. Threads that waited for one another's end would wait for ever.
+/// A thread may come here while it waits for a part of its own work, which cannot end before it is
+/// back: one that is at work already does not stay, and none stays where nothing is left to do.
+/// Threads that waited for one another's end would wait for ever.
 fn help_until(done: &AtomicBool) {
     if ENGAGED.get() > 0 {
         return;
@@ -138,7 +141,8 @@ const IDLE: u32 = 2_000;
 /// How long a thread then waits for more before it may fall asleep.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Runs `work` with operations that stay on this thread: for parts of something larger that are shared between threads themselves.
+/// Runs `work` with operations that stay on this thread: for parts of something larger that are
+/// shared between threads themselves.
 pub fn alone<T>(work: impl FnOnce() -> T) -> T {
     struct Alone;
     impl Drop for Alone {
@@ -162,12 +166,20 @@ pub(crate) fn is_worth(work: usize) -> bool {
 }
 
 /// Both, at the same time unless this thread is alone.
-pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+pub(crate) fn join<A: Send, B: Send>(
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
     if ALONE.get() == 0 { rayon::join(a, b) } else { (a(), b()) }
 }
 
 /// Calls `task(first_row, rows)` on consecutive chunks of `chunk` rows of `out`.
-pub(crate) fn rows(out: MatrixMut<'_>, chunk: usize, work: usize, task: impl Fn(usize, MatrixMut<'_>) + Sync + Send) {
+pub(crate) fn rows(
+    out: MatrixMut<'_>,
+    chunk: usize,
+    work: usize,
+    task: impl Fn(usize, MatrixMut<'_>) + Sync + Send,
+) {
     let MatrixMut { data, rows, cols, stride } = out;
     if rows == 0 || cols == 0 {
         return;
@@ -184,8 +196,8 @@ pub(crate) fn rows(out: MatrixMut<'_>, chunk: usize, work: usize, task: impl Fn(
     }
 }
 
-/// Calls `task(first_row, rows, rows beside them)` on consecutive chunks of `chunk` rows of `out` and the same rows of `beside`, which
-/// may have no columns at all.
+/// Calls `task(first_row, rows, rows beside them)` on consecutive chunks of `chunk` rows of `out`
+/// and the same rows of `beside`, which may have no columns at all.
 pub(crate) fn rows_beside(
     out: MatrixMut<'_>,
     beside: MatrixMut<'_>,
@@ -215,15 +227,24 @@ pub(crate) fn rows_beside(
         task(first, part, MatrixMut { data: beside, rows, cols: width, stride: beside_stride });
     };
     if is_worth(work) && rows > chunk {
-        let parts = data.par_chunks_mut(chunk * stride).zip(beside.par_chunks_mut(chunk * beside_stride));
+        let parts =
+            data.par_chunks_mut(chunk * stride).zip(beside.par_chunks_mut(chunk * beside_stride));
         parts.enumerate().with_max_len(1).for_each(run);
     } else {
-        data.chunks_mut(chunk * stride).zip(beside.chunks_mut(chunk * beside_stride)).enumerate().for_each(run);
+        data.chunks_mut(chunk * stride)
+            .zip(beside.chunks_mut(chunk * beside_stride))
+            .enumerate()
+            .for_each(run);
     }
 }
 
 /// Calls `task(index, chunk)` on consecutive chunks of `size` values.
-pub(crate) fn chunks(out: &mut [f32], size: usize, work: usize, task: impl Fn(usize, &mut [f32]) + Sync + Send) {
+pub(crate) fn chunks(
+    out: &mut [f32],
+    size: usize,
+    work: usize,
+    task: impl Fn(usize, &mut [f32]) + Sync + Send,
+) {
     if is_worth(work) && out.len() > size {
         out.par_chunks_mut(size).enumerate().with_max_len(1).for_each(|(i, part)| task(i, part));
     } else {
@@ -238,7 +259,8 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Work in parts that have parts of their own, as scores in pieces with matrix products in each.
+    /// Work in parts that have parts of their own, as scores in pieces with matrix products in
+    /// each.
     fn nested(pool: &rayon::ThreadPool) -> f32 {
         awake_in(pool, || {
             let pieces = (0..8u32).into_par_iter().map(|piece| {
@@ -253,7 +275,8 @@ mod tests {
     #[test]
     fn threads_that_are_kept_awake_never_wait_for_one_another() {
         let (tell, told) = mpsc::channel();
-        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool"));
+        let pool =
+            Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool"));
         for _ in 0..3 {
             let (pool, tell) = (Arc::clone(&pool), tell.clone());
             std::thread::spawn(move || {

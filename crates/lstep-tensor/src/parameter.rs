@@ -1,7 +1,8 @@
 //! Named parameters and their gradients: two flat buffers of the same layout.
 //!
-//! Values and gradients are separate types because they are borrowed differently: a tape only reads values, so many
-//! threads can score with the same [`Parameters`], and a backward pass writes into [`Gradients`] of its own.
+//! Values and gradients are separate types because they are borrowed differently: a tape only reads
+//! values, so many threads can score with the same [`Parameters`], and a backward pass writes into
+//! [`Gradients`] of its own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,8 +83,9 @@ impl Parameters {
         id
     }
 
-    /// A number that no other values of any parameters have, in this process: what is computed from the values alone can be kept as
-    /// long as it stays. A copy has the number of its original until one of them changes.
+    /// A number that no other values of any parameters have, in this process: what is computed from
+    /// the values alone can be kept as long as it stays. A copy has the number of its original
+    /// until one of them changes.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -94,7 +96,10 @@ impl Parameters {
 
     /// The parameter of that name.
     pub fn find(&self, name: &str) -> Result<ParameterId, Error> {
-        self.by_name.get(name).copied().ok_or_else(|| Error::UnknownParameter { name: name.to_owned() })
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| Error::UnknownParameter { name: name.to_owned() })
     }
 
     /// Moves every value by this share of its way to that of another copy of the same parameters.
@@ -211,7 +216,10 @@ impl Gradients {
 
     /// Adds the gradients of other passes over the same parameters, one after the other.
     pub fn add(&mut self, others: &[Gradients]) {
-        assert!(others.iter().all(|other| other.len == self.len), "gradients of different parameters");
+        assert!(
+            others.iter().all(|other| other.len == self.len),
+            "gradients of different parameters"
+        );
         let work = self.len * others.len();
         parallel::chunks(self.flat_mut(), ZERO_CHUNK, work, |chunk, part| {
             for other in others {
@@ -232,13 +240,15 @@ impl Gradients {
         &mut self.values.as_mut_slice()[range]
     }
 
-    /// The 2-norm of all gradients together. Summed in `f64` over fixed chunks, so it depends on nothing else.
+    /// The 2-norm of all gradients together. Summed in `f64` over fixed chunks, so it depends on
+    /// nothing else.
     pub fn norm(&self) -> f64 {
         let chunks = self.flat().chunks(NORM_CHUNK);
         chunks.map(vector::wide_sum_of_squares).sum::<f64>().sqrt()
     }
 
-    /// Scales all gradients by min(1, largest / (norm + 1e-6)), as PyTorch's `clip_grad_norm_`; returns the norm before.
+    /// Scales all gradients by min(1, largest / (norm + 1e-6)), as PyTorch's `clip_grad_norm_`;
+    /// returns the norm before.
     pub fn clip_norm(&mut self, largest: f64) -> f64 {
         let norm = self.norm();
         let factor = largest / (norm + 1e-6);

@@ -1,7 +1,8 @@
 //! A growing buffer of `f32` whose start lies on a cache line.
 //!
-//! `Vec<f32>` only promises four-byte alignment, and a large one starts 16 bytes after a page: every 64-byte vector
-//! load would then touch two cache lines. The buffer never shrinks, so a steady step allocates nothing.
+//! `Vec<f32>` only promises four-byte alignment, and a large one starts 16 bytes after a page:
+//! every 64-byte vector load would then touch two cache lines. The buffer never shrinks, so a
+//! steady step allocates nothing.
 
 const LANES: usize = 16;
 
@@ -36,17 +37,20 @@ impl Slab {
     }
 
     pub fn as_slice(&self) -> &[f32] {
-        // SAFETY: `Line` is `repr(C)` around an array of 16 `f32` and exactly as large, so the lines are initialised,
-        // contiguous `f32`.
+        // SAFETY: `Line` is `repr(C)` around an array of 16 `f32` and exactly as large, so the
+        // lines are initialised, contiguous `f32`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LANES) }
     }
 
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         // SAFETY: as in `as_slice`, and the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LANES) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LANES)
+        }
     }
 
-    /// The first `floats` values, after making room for them. Their content is whatever was left there.
+    /// The first `floats` values, after making room for them. Their content is whatever was left
+    /// there.
     pub fn take(&mut self, floats: usize) -> &mut [f32] {
         self.reserve(floats);
         &mut self.as_mut_slice()[..floats]

@@ -1,11 +1,12 @@
 //! The tape: handles to matrices, leaves, views, and the record of operations.
 //!
-//! An operation writes its result at the end of the value slab and notes how it was made. A [`Var`] is a small handle
-//! that lives until its tape does. Views (rows, columns, another shape) share memory and gradients with what they view.
+//! An operation writes its result at the end of the value slab and notes how it was made. A [`Var`]
+//! is a small handle that lives until its tape does. Views (rows, columns, another shape) share
+//! memory and gradients with what they view.
 
 use std::ops::Range;
 
-use crate::kernel::gemm::Products;
+use crate::kernel::gemm::Matmul;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
 use crate::parameter::{ParameterId, Parameters};
@@ -48,10 +49,11 @@ pub struct Times {
     pub(crate) len: usize,
 }
 
-/// What the dropout masks of a step are drawn from. Together with the number of the operation and the place of the
-/// element it decides each mask bit, so a resumed run draws what the uninterrupted one would have drawn.
+/// What the dropout masks of a step are drawn from. Together with the number of the operation and
+/// the place of the element it decides each mask bit, so a resumed run draws what the uninterrupted
+/// one would have drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Draw {
+pub struct DropoutKey {
     /// The seed of the run.
     pub seed: u64,
     /// The number of the step.
@@ -67,13 +69,17 @@ pub struct Tape<'a> {
     pub(crate) parameters: &'a Parameters,
     externals: [&'a [f32]; EXTERNALS],
     external_count: usize,
-    pub(crate) draw: Option<Draw>,
+    pub(crate) draw: Option<DropoutKey>,
     pub(crate) dropouts: u64,
-    pub(crate) products: Products,
+    pub(crate) products: Matmul,
 }
 
 impl<'a> Tape<'a> {
-    pub(crate) fn new(workspace: &'a mut Workspace, parameters: &'a Parameters, draw: Option<Draw>) -> Self {
+    pub(crate) fn new(
+        workspace: &'a mut Workspace,
+        parameters: &'a Parameters,
+        draw: Option<DropoutKey>,
+    ) -> Self {
         Self {
             workspace,
             parameters,
@@ -81,7 +87,7 @@ impl<'a> Tape<'a> {
             external_count: 0,
             draw,
             dropouts: 0,
-            products: Products::Exact,
+            products: Matmul::F32,
         }
     }
 
@@ -91,7 +97,7 @@ impl<'a> Tape<'a> {
     }
 
     /// The tape with layers that multiply so, forward and backward.
-    pub fn with_products(self, products: Products) -> Self {
+    pub fn with_matmul(self, products: Matmul) -> Self {
         Self { products, ..self }
     }
 
@@ -155,8 +161,8 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// Zeros [rows, cols]: a constant, or a buffer whose [`columns`](Tape::columns) the `.._into` operations fill.
-    /// Every column is to be written at most once, and before it is read.
+    /// Zeros [rows, cols]: a constant, or a buffer whose [`columns`](Tape::columns) the `.._into`
+    /// operations fill. Every column is to be written at most once, and before it is read.
     pub fn zeros(&mut self, rows: usize, cols: usize) -> Var {
         let var = self.emit(rows, cols);
         let span = self.node(var).span();
@@ -171,8 +177,8 @@ impl<'a> Tape<'a> {
         Indices { start, len: self.workspace.indices.len() - start }
     }
 
-    /// Stores time differences or frequencies for use by operations. They are `f64`, since a difference in seconds has
-    /// more digits than an `f32` holds.
+    /// Stores time differences or frequencies for use by operations. They are `f64`, since a
+    /// difference in seconds has more digits than an `f32` holds.
     pub fn times(&mut self, list: impl IntoIterator<Item = f64>) -> Times {
         let start = self.workspace.times.len();
         self.workspace.times.extend(list);
@@ -182,7 +188,11 @@ impl<'a> Tape<'a> {
     /// Rows `range` of x, sharing its memory and gradient.
     pub fn rows(&mut self, x: Var, range: Range<usize>) -> Var {
         let node = *self.node(x);
-        assert!(range.start <= range.end && range.end <= node.rows, "rows {range:?} of {}", node.rows);
+        assert!(
+            range.start <= range.end && range.end <= node.rows,
+            "rows {range:?} of {}",
+            node.rows
+        );
         let offset = node.offset + range.start * node.stride;
         self.push_view(x, Node { offset, rows: range.len(), ..node })
     }
@@ -190,15 +200,26 @@ impl<'a> Tape<'a> {
     /// Columns `range` of x, sharing its memory and gradient.
     pub fn columns(&mut self, x: Var, range: Range<usize>) -> Var {
         let node = *self.node(x);
-        assert!(range.start <= range.end && range.end <= node.cols, "columns {range:?} of {}", node.cols);
+        assert!(
+            range.start <= range.end && range.end <= node.cols,
+            "columns {range:?} of {}",
+            node.cols
+        );
         self.push_view(x, Node { offset: node.offset + range.start, cols: range.len(), ..node })
     }
 
-    /// The same numbers in row-major order as [rows, cols], sharing memory and gradient. x must have no gaps.
+    /// The same numbers in row-major order as [rows, cols], sharing memory and gradient. x must
+    /// have no gaps.
     pub fn reshape(&mut self, x: Var, rows: usize, cols: usize) -> Var {
         let node = *self.node(x);
         assert!(node.is_dense(), "a column slice cannot be reshaped: copy it first");
-        assert_eq!(node.rows * node.cols, rows * cols, "{} x {} is not {rows} x {cols}", node.rows, node.cols);
+        assert_eq!(
+            node.rows * node.cols,
+            rows * cols,
+            "{} x {} is not {rows} x {cols}",
+            node.rows,
+            node.cols
+        );
         self.push_view(x, Node { rows, cols, stride: cols, ..node })
     }
 
@@ -268,16 +289,24 @@ impl<'a> Tape<'a> {
     }
 
     /// Write access to `outs` and read access to everything else.
-    pub(crate) fn forward<const N: usize>(&mut self, outs: [Var; N]) -> (Reader<'_>, [MatrixMut<'_>; N]) {
+    pub(crate) fn forward<const N: usize>(
+        &mut self,
+        outs: [Var; N],
+    ) -> (Reader<'_>, [MatrixMut<'_>; N]) {
         let workspace = &mut *self.workspace;
         let nodes = &workspace.nodes;
         for out in outs {
-            assert_eq!(nodes[out.index()].place, Place::Slab, "results are written to matrices of the tape only");
+            assert_eq!(
+                nodes[out.index()].place,
+                Place::Slab,
+                "results are written to matrices of the tape only"
+            );
         }
         let spans = outs.map(|out| nodes[out.index()].span());
         let (written, values) = carve(workspace.values.as_mut_slice(), spans);
         let mut out = outs.iter();
-        let written = written.map(|data| nodes[out.next().expect("as many").index()].writable(data));
+        let written =
+            written.map(|data| nodes[out.next().expect("as many").index()].writable(data));
         let reader = Reader {
             nodes,
             values,

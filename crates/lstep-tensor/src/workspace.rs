@@ -1,15 +1,15 @@
 //! The buffers of a tape, kept from step to step.
 //!
-//! Everything a step needs lives in a handful of growing arrays: values, gradients, node and operation records, indices
-//! and times. Starting a step sets their lengths to zero and keeps their memory, so from the second identical step on
-//! nothing is allocated.
+//! Everything a step needs lives in a handful of growing arrays: values, gradients, node and
+//! operation records, indices and times. Starting a step sets their lengths to zero and keeps their
+//! memory, so from the second identical step on nothing is allocated.
 
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
 use crate::op::position::Fourier;
 use crate::parameter::Parameters;
 use crate::slab::Slab;
-use crate::tape::{Draw, Tape, Var};
+use crate::tape::{DropoutKey, Tape, Var};
 
 /// The reusable memory of one thread's tapes.
 #[derive(Default)]
@@ -46,12 +46,13 @@ impl Workspace {
     }
 
     /// Starts a step that can be differentiated. `draw` fixes all its dropout masks.
-    pub fn train<'a>(&'a mut self, parameters: &'a Parameters, draw: Draw) -> Tape<'a> {
+    pub fn train<'a>(&'a mut self, parameters: &'a Parameters, draw: DropoutKey) -> Tape<'a> {
         self.clear(parameters);
         Tape::new(self, parameters, Some(draw))
     }
 
-    /// Starts a step without gradients: nothing is recorded for a backward pass, dropout is the identity.
+    /// Starts a step without gradients: nothing is recorded for a backward pass, dropout is the
+    /// identity.
     pub fn infer<'a>(&'a mut self, parameters: &'a Parameters) -> Tape<'a> {
         self.clear(parameters);
         Tape::new(self, parameters, None)
@@ -100,7 +101,11 @@ pub(crate) struct Node {
 impl Node {
     /// The smallest range of its buffer that holds the matrix.
     pub fn span(&self) -> std::ops::Range<usize> {
-        let len = if self.rows == 0 || self.cols == 0 { 0 } else { (self.rows - 1) * self.stride + self.cols };
+        let len = if self.rows == 0 || self.cols == 0 {
+            0
+        } else {
+            (self.rows - 1) * self.stride + self.cols
+        };
         self.offset..self.offset + len
     }
 
@@ -130,7 +135,10 @@ impl<'b> Pieces<'b> {
                 return &part[span.start - start..span.end - start];
             }
         }
-        assert!(span.is_empty(), "an operation cannot read the buffer it writes: copy one of them first");
+        assert!(
+            span.is_empty(),
+            "an operation cannot read the buffer it writes: copy one of them first"
+        );
         &[]
     }
 }

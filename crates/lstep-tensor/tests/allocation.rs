@@ -5,7 +5,7 @@ mod step;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lstep_tensor::{Adam, AdamConfig, Draw, Gradients, Workspace};
+use lstep_tensor::{Adam, AdamConfig, DropoutKey, Gradients, Workspace};
 
 struct Counting;
 
@@ -39,7 +39,7 @@ fn allocations_of_later_steps(threads: usize) -> Vec<usize> {
             .map(|number| {
                 let before = ALLOCATIONS.load(Ordering::Relaxed);
                 gradients.zero();
-                let mut tape = workspace.train(&p, Draw { seed: 1, step: number });
+                let mut tape = workspace.train(&p, DropoutKey { seed: 1, step: number });
                 let loss = step::forward(&mut tape, &p, step::features());
                 tape.backward(loss, &mut gradients);
                 gradients.clip_norm(1.0);
@@ -55,8 +55,8 @@ fn from_the_second_step_on_nothing_is_allocated() {
     let counts = allocations_of_later_steps(1);
     assert!(counts[0] > 0, "the counter works");
     assert!(counts[1..].iter().all(|&count| count == 0), "{counts:?}");
-    // With several threads which of them does what varies, so a thread may need working memory for the first time in any
-    // step, once per size; the rest allocate nothing.
+    // With several threads which of them does what varies, so a thread may need working memory for
+    // the first time in any step, once per size; the rest allocate nothing.
     let counts = allocations_of_later_steps(2);
     let quiet = counts.iter().filter(|&&count| count == 0).count();
     assert!(quiet >= counts.len() / 2, "{counts:?}");

@@ -37,7 +37,10 @@ fn work_in_a_pool_kept_awake_runs_there_and_a_panic_comes_out_of_it() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
     assert_eq!(awake_in(&pool, rayon::current_num_threads), 3);
     let calm = pool.install(|| step::train(3));
-    assert!(bits(&awake_in(&pool, || step::train(3))) == bits(&calm), "threads that help change the result");
+    assert!(
+        bits(&awake_in(&pool, || step::train(3))) == bits(&calm),
+        "threads that help change the result"
+    );
     let failing = std::panic::AssertUnwindSafe(|| awake_in(&pool, || panic!("the work failed")));
     let panicked = std::panic::catch_unwind(failing);
     assert!(panicked.is_err());

@@ -1,28 +1,30 @@
-//! How fast counting models score: rows of two candidates, as for average precision, and rows of a thousand, as for MRR with
-//! ranking included.
+//! How fast counting models score: rows of two candidates, as for average precision, and rows of a
+//! thousand, as for MRR with ranking included.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use lstep::draw::Draw;
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::metric::{Ranks, rank};
-use lstep::model::{Facts, ModelConfig};
-use lstep::protocol::Queries;
+use lstep::model::{ModelConfig, StreamInfo};
+use lstep::query::Queries;
+use lstep::rng::KeyedRng;
 use std::hint::black_box;
 
 const EVENTS: usize = 500_000;
 const NODES: u64 = 10_000;
 
 fn log() -> EventLog {
-    let mut draw = Draw::new(&[1]);
-    let mut nodes = || (0..EVENTS).map(|_| NodeId((draw.unit().powi(3) * NODES as f64) as u32)).collect::<Vec<_>>();
+    let mut draw = KeyedRng::new(&[1]);
+    let mut nodes = || {
+        (0..EVENTS).map(|_| NodeId((draw.unit().powi(3) * NODES as f64) as u32)).collect::<Vec<_>>()
+    };
     let (sources, destinations) = (nodes(), nodes());
     let times = (0..EVENTS).map(|n| Time::new(n as f64).expect("finite")).collect();
     EventLog::new(Events::new(sources, destinations, times, Features::none()).expect("in order"))
 }
 
 fn questions(rows: usize, candidates: usize) -> Queries {
-    let mut draw = Draw::new(&[3]);
+    let mut draw = KeyedRng::new(&[3]);
     let mut ask = Queries::new();
     let time = Time::new(EVENTS as f64).expect("finite");
     for _ in 0..rows {
@@ -36,14 +38,19 @@ fn questions(rows: usize, candidates: usize) -> Queries {
 fn scoring(criterion: &mut Criterion) {
     let log = log();
     let end = log.len() as u32;
-    let facts = Facts { nodes: NODES as usize, training: (Time::ZERO, Time::new(EVENTS as f64).expect("finite")) };
+    let info = StreamInfo {
+        nodes: NODES as usize,
+        training: (Time::ZERO, Time::new(EVENTS as f64).expect("finite")),
+    };
     let events: Vec<Event> = log.events().iter().collect();
-    for (name, rows, candidates) in [("pairs, 200 rows of 2", 200, 2), ("ranks, 200 rows of 1000", 200, 1000)] {
+    for (name, rows, candidates) in
+        [("pairs, 200 rows of 2", 200, 2), ("ranks, 200 rows of 1000", 200, 1000)]
+    {
         let ask = questions(rows, candidates);
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(ask.pairs() as u64)).sample_size(20);
         for model in ModelConfig::counting_models() {
-            let mut session = model.open(&facts).expect("settings are right");
+            let mut session = model.open(&info).expect("settings are right");
             session.observe(log.revealed(end), &events).expect("counted");
             group.bench_function(model.to_string(), |bench| {
                 bench.iter(|| {
@@ -65,7 +72,7 @@ fn scoring(criterion: &mut Criterion) {
     for model in ModelConfig::counting_models() {
         group.bench_function(model.to_string(), |bench| {
             bench.iter(|| {
-                let mut session = model.open(&facts).expect("settings are right");
+                let mut session = model.open(&info).expect("settings are right");
                 for step in events.chunks(200) {
                     session.observe(log.revealed(end), step).expect("counted");
                 }

@@ -1,9 +1,10 @@
-//! How fast the past can be asked: recent-20 queries on a log of a million events, on all cores and on one.
+//! How fast the past can be asked: recent-20 queries on a log of a million events, on all cores and
+//! on one.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use lstep::draw::Draw;
 use lstep::event::{Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Seed};
+use lstep::rng::KeyedRng;
 use rayon::prelude::*;
 use std::hint::black_box;
 
@@ -12,8 +13,10 @@ const NODES: u64 = 20_000;
 const QUERIES: usize = 1_000_000;
 
 fn stream() -> Events {
-    let mut draw = Draw::new(&[1]);
-    let mut nodes = || (0..EVENTS).map(|_| NodeId((draw.unit().powi(2) * NODES as f64) as u32)).collect::<Vec<_>>();
+    let mut draw = KeyedRng::new(&[1]);
+    let mut nodes = || {
+        (0..EVENTS).map(|_| NodeId((draw.unit().powi(2) * NODES as f64) as u32)).collect::<Vec<_>>()
+    };
     let (sources, destinations) = (nodes(), nodes());
     let times = (0..EVENTS).map(|n| Time::new(n as f64).expect("finite")).collect();
     Events::new(sources, destinations, times, Features::none()).expect("in order")
@@ -22,7 +25,7 @@ fn stream() -> Events {
 fn queries(criterion: &mut Criterion) {
     let events = stream();
     let log = EventLog::new(events.clone());
-    let mut draw = Draw::new(&[2]);
+    let mut draw = KeyedRng::new(&[2]);
     let seeds: Vec<Seed> = (0..QUERIES)
         .map(|_| Seed {
             node: NodeId((draw.unit().powi(2) * NODES as f64) as u32),
@@ -39,15 +42,23 @@ fn queries(criterion: &mut Criterion) {
     };
     let mut group = criterion.benchmark_group("recent 20");
     group.throughput(Throughput::Elements(QUERIES as u64)).sample_size(10);
-    group.bench_function("one thread", |bench| bench.iter(|| black_box(seeds.iter().map(ask).sum::<f64>())));
+    group.bench_function("one thread", |bench| {
+        bench.iter(|| black_box(seeds.iter().map(ask).sum::<f64>()))
+    });
     group.bench_function("all threads", |bench| {
-        bench.iter(|| black_box(seeds.par_chunks(4096).map(|chunk| chunk.iter().map(ask).sum::<f64>()).sum::<f64>()));
+        bench.iter(|| {
+            black_box(
+                seeds.par_chunks(4096).map(|chunk| chunk.iter().map(ask).sum::<f64>()).sum::<f64>(),
+            )
+        });
     });
     group.finish();
 
     let mut group = criterion.benchmark_group("log");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(10);
-    group.bench_function("built at once", |bench| bench.iter(|| black_box(EventLog::new(events.clone()))));
+    group.bench_function("built at once", |bench| {
+        bench.iter(|| black_box(EventLog::new(events.clone())))
+    });
     group.bench_function("grown event by event", |bench| {
         bench.iter(|| {
             let mut log = EventLog::default();

@@ -1,14 +1,16 @@
-//! How time and memory grow with the stream: reading, log, negatives and an evaluation, for 1, 4 and 16 million synthetic events
-//! (or the millions that LSTEP_GROWTH lists, separated by commas; `20` has 640,000 nodes). Each size runs in a process of its
-//! own, so that its peak memory is its own. Prints a table; not a criterion bench, since one pass takes long enough to time.
+//! How time and memory grow with the stream: reading, log, negatives and an evaluation, for 1, 4
+//! and 16 million synthetic events (or the millions that LSTEP_GROWTH lists, separated by commas;
+//! `20` has 640,000 nodes). Each size runs in a process of its own, so that its peak memory is its
+//! own. Prints a table; not a criterion bench, since one pass takes long enough to time.
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
+use lstep::evaluation::{EvaluatedModel, Evaluation};
+use lstep::model::{Memory, ModelConfig};
+use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy, StreamProtocol};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{ReadOptions, read, write_events};
-use lstep::run::{
-    Asked, Contender, Evaluation, Memory, ModelConfig, Part, Protocol, Setting, Strategy, Stream, StreamProtocol,
-};
+use lstep::stream::Stream;
 use std::process::Command;
 use std::time::Instant;
 
@@ -57,12 +59,12 @@ fn measure(millions: u32, path: &str) {
     let peak_read = peak_mebibytes();
     let evaluation = Evaluation {
         protocol: Protocol::Stream(StreamProtocol::default()),
-        asked: Asked {
+        asked: EvalScope {
             parts: vec![Part::Test],
             settings: vec![Setting::Transductive],
             strategies: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
         },
-        contenders: vec![Contender::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
+        models: vec![EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
         read_negatives: None,
         write_negatives: None,
     };
@@ -82,5 +84,6 @@ fn measure(millions: u32, path: &str) {
 fn peak_mebibytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).map_or(0, |kibibytes| kibibytes / 1024)
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+        .map_or(0, |kibibytes| kibibytes / 1024)
 }

@@ -1,16 +1,20 @@
-//! How training grows with the stream: one pass of L-STEP (L 100, K 20, steps of 200, scope `touched`) over synthetic streams of 0.25 to
-//! 4 million events, or of the millions that LSTEP_TRAINING names (`LSTEP_TRAINING=5` has 640,000 nodes). A row for each stream: time per
-//! event of the whole pass and of its last quarter, when histories are full. Nodes grow with events, so that every stream fills its
-//! histories alike. Processor time is what a busy machine leaves comparable, with RAYON_NUM_THREADS=1: idle threads wait awake. Prints
-//! a table; not a criterion bench, since a pass takes minutes.
+//! How training grows with the stream: one pass of L-STEP (L 100, K 20, steps of 200, scope
+//! `touched`) over synthetic streams of 0.25 to 4 million events, or of the millions that
+//! LSTEP_TRAINING names (`LSTEP_TRAINING=5` has 640,000 nodes). A row for each stream: time per
+//! event of the whole pass and of its last quarter, when histories are full. Nodes grow with
+//! events, so that every stream fills its histories alike. Processor time is what a busy machine
+//! leaves comparable, with RAYON_NUM_THREADS=1: idle threads wait awake. Prints a table; not a
+//! criterion bench, since a pass takes minutes.
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use lstep::graph::EventLog;
-use lstep::model::{LstepConfig, ModelConfig, Optimiser};
+use lstep::model::{LstepConfig, ModelConfig, OptimizerConfig};
 use lstep::protocol::{Split, StepRule, Visibility};
 use lstep::read::synthetic::{SyntheticConfig, generate};
-use lstep::run::{Course, Progress, TrainConfig, facts};
+use lstep::settings::TrainConfig;
+use lstep::stream::info;
+use lstep::training::{Progress, TrainingStream};
 use std::time::Instant;
 
 fn main() {
@@ -41,12 +45,18 @@ fn pass(millions: f64) {
     let log = EventLog::new(generate(&config).expect("a stream").events);
     // Nearly everything trains; a split has three parts, and none may be empty.
     let split = Split::chronological(log.events(), 0.998, 0.999).expect("three parts");
-    let course =
-        Course::new(&log, &split, StepRule::Events(200), Visibility::Event, &TrainConfig::default()).expect("events");
-    let optimiser = Optimiser::default();
+    let training = TrainingStream::new(
+        &log,
+        &split,
+        StepRule::Events(200),
+        Visibility::Event,
+        &TrainConfig::default(),
+    )
+    .expect("events");
+    let optimizer = OptimizerConfig::default();
     let model = ModelConfig::Lstep(LstepConfig { snapshots: 100, ..LstepConfig::default() });
-    let mut pupil = model.pupil(&facts(&log, &split), 0, optimiser).expect("settings are right");
-    let total = course.events() as u64;
+    let mut trainer = model.trainer(&info(&log, &split), 0, optimizer).expect("settings are right");
+    let total = training.events() as u64;
     let (started, used) = (Instant::now(), processor_seconds());
     let mut late: Option<(u64, Instant)> = None;
     let mut watch = |_: &Progress, done: u64| {
@@ -55,10 +65,12 @@ fn pass(millions: f64) {
         }
         true
     };
-    course.go_on(pupil.as_mut(), &mut Progress::start(1), &mut watch).expect("a pass");
+    training.run_epoch(trainer.as_mut(), &mut Progress::start(1), &mut watch).expect("a pass");
     let each = |seconds: f64, events: u64| seconds / events as f64 * 1e6;
     let late = late.map_or(0.0, |(from, since)| each(since.elapsed().as_secs_f64(), total - from));
-    let processor = processor_seconds().zip(used).map(|(now, before)| format!("{:.1}", each(now - before, total)));
+    let processor = processor_seconds()
+        .zip(used)
+        .map(|(now, before)| format!("{:.1}", each(now - before, total)));
     let memory = held_mebibytes().map_or("-".into(), |memory| memory.to_string());
     println!(
         "| {total} | {} | {:.1} | {late:.1} | {} | {memory} |",

@@ -1,12 +1,15 @@
-//! Named tensors and notes in a file: exact to the bit, whole or absent, and refused if a single byte has changed.
+//! Named tensors and notes in a file: exact to the bit, whole or absent, and refused if a single
+//! byte has changed.
 //!
-//! The file is a safetensors file that other programs can open. All notes sit in one metadata entry, because the format's
-//! own map has no order and the same checkpoint has to give the same bytes. That entry begins with the SHA-256 of all other
-//! bytes of the file, at a fixed place, so it is checked before anything is parsed. A file is written under a temporary
-//! name, brought to the disk, and renamed: under its right name it is always whole, also after a kill.
+//! The file is a safetensors file that other programs can open. All notes sit in one metadata
+//! entry, because the format's own map has no order and the same checkpoint has to give the same
+//! bytes. That entry begins with the SHA-256 of all other bytes of the file, at a fixed place, so
+//! it is checked before anything is parsed. A file is written under a temporary name, brought to
+//! the disk, and renamed: under its right name it is always whole, also after a kill.
 //!
-//! A state can be most of the memory a run has, so it is never there twice: what is written is borrowed from its owner, and what is
-//! read goes from the file into the vectors that the new owner takes.
+//! A state can be most of the memory a run has, so it is never there twice: what is written is
+//! borrowed from its owner, and what is read goes from the file into the vectors that the new owner
+//! takes.
 
 mod disk;
 mod layout;
@@ -60,7 +63,8 @@ impl<'a> Checkpoint<'a> {
     ///
     /// # Errors
     ///
-    /// If two tensors have the same name, if a tensor's shape does not fit its values, or if the disk refuses.
+    /// If two tensors have the same name, if a tensor's shape does not fit its values, or if the
+    /// disk refuses.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = self.header(&path.display().to_string())?;
@@ -146,7 +150,10 @@ impl<'a> Checkpoint<'a> {
 
     /// A note.
     pub fn note(&self, name: &str) -> Result<&str> {
-        self.notes.get(name).map(String::as_str).ok_or_else(|| missing(format!("has no note {name:?}")))
+        self.notes
+            .get(name)
+            .map(String::as_str)
+            .ok_or_else(|| missing(format!("has no note {name:?}")))
     }
 
     fn values(&self, name: &str) -> Result<&Values<'a>> {
@@ -155,7 +162,12 @@ impl<'a> Checkpoint<'a> {
 }
 
 fn missing(problem: String) -> Error {
-    InputFault::new("checkpoint", problem, "use one of the same model, written by the same version of lstep").into()
+    InputFault::new(
+        "checkpoint",
+        problem,
+        "use one of the same model, written by the same version of lstep",
+    )
+    .into()
 }
 
 fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {

@@ -1,6 +1,7 @@
 //! Everything that can go wrong and that a caller can act on.
 //!
-//! A message names the place, the value and the remedy. What cannot happen is a bug and an `expect`, not a variant here.
+//! A message names the place, the value and the remedy. What cannot happen is a bug and an
+//! `expect`, not a variant here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,9 @@ pub enum Error {
     },
 
     /// A model gave a score that cannot be ranked.
-    #[error("the score of candidate {candidate} in row {row} is {value}: a score that is not finite cannot be ranked")]
+    #[error(
+        "the score of candidate {candidate} in row {row} is {value}: a score that is not finite cannot be ranked"
+    )]
     ScoreNotFinite {
         /// The row of the query.
         row: usize,
@@ -97,7 +100,11 @@ impl Error {
     }
 
     /// A setting with a value it cannot have.
-    pub fn setting(setting: &'static str, value: impl fmt::Display, remedy: impl Into<String>) -> Self {
+    pub fn setting(
+        setting: &'static str,
+        value: impl fmt::Display,
+        remedy: impl Into<String>,
+    ) -> Self {
         Error::Setting { setting, value: value.to_string(), remedy: remedy.into() }
     }
 }
@@ -110,7 +117,8 @@ impl From<InputFault> for Error {
 
 /// What is wrong with a file, where, and what to do about it.
 ///
-/// Printed as `events.csv, line 3, column "ts": "yesterday" is not a time; write numbers or ISO 8601`.
+/// Printed as `events.csv, line 3, column "ts": "yesterday" is not a time; write numbers or ISO
+/// 8601`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputFault {
     /// The file as the user named it; `standard input` for a pipe.
@@ -129,7 +137,11 @@ pub struct InputFault {
 
 impl InputFault {
     /// A fault of the whole file.
-    pub fn new(file: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(
+        file: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         InputFault {
             file: file.into(),
             line: None,

@@ -1,4 +1,5 @@
-//! SHA-256 of what is written, in hexadecimal: the name by which negatives, checkpoints and streams are told apart.
+//! SHA-256 of what is written, in hexadecimal: the name by which negatives, checkpoints and streams
+//! are told apart.
 
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};

@@ -1,37 +1,44 @@
 //! Temporal link prediction that cannot see the future.
 //!
-//! A stream of timed interactions says who met whom, when, and with what features. This library answers who will meet whom next,
-//! and says honestly how well it does. Its rooms are the path of an event:
+//! A stream of timed interactions says who met whom, when, and with what features. This library
+//! predicts who will meet whom next, and reports honestly how well. Its modules follow the path of
+//! an event:
 //!
-//! 1. [`read`] turns a file into a checked [`Dataset`](read::Dataset), or makes one up;
-//! 2. [`graph`] keeps it in a log, and shows it through views that cannot see over their horizon;
+//! 1. [`read`] turns a file into a checked [`Dataset`](read::Dataset), or generates one;
+//! 2. [`graph`] keeps the events in a log and shows them through views with a horizon;
 //! 3. [`protocol`] decides which questions are asked and what counts as known;
-//! 4. [`model`] turns questions into scores;
-//! 5. [`metric`] turns scores into numbers;
-//! 6. [`run`] joins the rooms, [`report`] shows what came of it, and [`live`] lets a model answer while its log grows.
+//! 4. [`model`] turns [`query`] rows into scores;
+//! 5. [`metric`] turns scores into AP, ROC-AUC and ranks;
+//! 6. [`evaluation`] and [`training`] run models over a [`stream`], configured by [`settings`];
+//! 7. [`serving`] answers questions while new events come in, [`audit`] checks a model for leaks,
+//!    [`experiments`] runs grids of models, and [`report`] draws the results.
 //!
-//! Released code in this field leaks labels: from the way a batch is prepared a scorer can find out which candidates are true.
-//! Here a model gets [`Queries`](protocol::Queries), which have no labels, and a [`Past`](graph::Past), which answers only for a
-//! node at a time and shows only what is strictly before it. What types cannot forbid, [`model::laws`] checks. The alternative, one
-//! forward pass over positives and negatives with masks, is shorter to write and is how the leaks came about.
+//! Released code in this field leaks labels: from the way a batch is prepared, a scorer can tell
+//! which candidates are true. Here a model gets [`Queries`](query::Queries), which have no labels,
+//! and a [`Past`](graph::Past), which answers only for a node at a time and shows only what is
+//! strictly before it. What types cannot forbid, [`audit::laws`] checks. The alternative, one
+//! forward pass over positives and negatives with masks, is shorter to write and is how the leaks
+//! came about.
 //!
 //! # Example
 //!
 //! ```
-//! use lstep::run::{
-//!     Asked, Contender, Evaluation, ModelConfig, Part, Protocol, Setting, Strategy, Stream, StreamProtocol, SyntheticConfig,
-//!     generate,
-//! };
+//! use lstep::evaluation::{EvaluatedModel, Evaluation};
+//! use lstep::model::ModelConfig;
+//! use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy, StreamProtocol};
+//! use lstep::read::synthetic::{SyntheticConfig, generate};
+//! use lstep::stream::Stream;
 //!
-//! let stream = Stream::from(generate(&SyntheticConfig { events: 4_000, ..SyntheticConfig::default() })?);
+//! let config = SyntheticConfig { events: 4_000, ..SyntheticConfig::default() };
+//! let stream = Stream::from(generate(&config)?);
 //! let report = Evaluation {
 //!     protocol: Protocol::Stream(StreamProtocol::default()),
-//!     asked: Asked {
+//!     asked: EvalScope {
 //!         parts: vec![Part::Test],
 //!         settings: vec![Setting::Transductive],
 //!         strategies: vec![Strategy::Random],
 //!     },
-//!     contenders: vec![Contender::Fixed("edgebank".parse::<ModelConfig>()?)],
+//!     models: vec![EvaluatedModel::Fixed("edgebank".parse::<ModelConfig>()?)],
 //!     read_negatives: None,
 //!     write_negatives: None,
 //! }
@@ -40,13 +47,17 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 //!
-//! A model that learns is trained in a folder from which it can go on, opened again, and used while further events come in:
+//! A learned model is trained in a run folder from which training can resume. The run can be
+//! opened again and used while further events come in:
 //!
 //! ```
 //! use lstep::event::{Events, Features, NodeId, Time};
-//! use lstep::live::Live;
-//! use lstep::protocol::Queries;
-//! use lstep::run::{DataConfig, Fit, ModelConfig, RunConfig, RunFolder, Stream, Trained};
+//! use lstep::model::ModelConfig;
+//! use lstep::query::Queries;
+//! use lstep::serving::Live;
+//! use lstep::settings::{DataConfig, RunConfig};
+//! use lstep::stream::Stream;
+//! use lstep::training::{RunFolder, TrainedRun, Training};
 //!
 //! // Thirty people; everybody writes to the next but one.
 //! let time = |second: u32| Time::new(f64::from(second)).expect("finite");
@@ -58,15 +69,15 @@
 //! )?;
 //! let stream = Stream::new("letters", events)?;
 //! let settings = ["train.epochs=1", "protocol.step=50"].map(String::from);
-//! let config =
-//!     RunConfig::start(DataConfig::default(), ModelConfig::learned("lstep-pair")?, None)?.with(None, &settings)?;
+//! let model = ModelConfig::learned("lstep-pair")?;
+//! let config = RunConfig::start(DataConfig::default(), model, None)?.with(None, &settings)?;
 //! # let place = tempfile::tempdir().expect("a folder");
 //! # let path = place.path().join("run");
 //! let folder = RunFolder::new(path);
-//! Fit::begin(config, stream.clone(), folder.clone())?.run(&mut |_| true)?;
+//! Training::begin(config, stream.clone(), folder.clone())?.run(&mut |_| true)?;
 //!
 //! // Later, perhaps in another program.
-//! let trained = Trained::open_with(&folder, stream)?;
+//! let trained = TrainedRun::open_with(&folder, stream)?;
 //! let session = trained.at_the_end()?;
 //! let mut live = Live::resume(trained.into_stream().log, session);
 //! live.push(NodeId(0), NodeId(2), time(600), &[])?;
@@ -78,19 +89,29 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 
+pub mod audit;
 pub mod checkpoint;
-pub mod draw;
+pub mod data;
 pub mod error;
+pub mod evaluation;
 pub mod event;
+pub mod experiments;
 mod fingerprint;
 pub mod graph;
-pub mod live;
+mod linalg;
 pub mod metric;
 pub mod model;
 pub mod nn;
+pub mod numpy;
 pub mod protocol;
+pub mod query;
 pub mod read;
 pub mod report;
-pub mod run;
+pub mod results;
+pub mod rng;
+pub mod serving;
+pub mod settings;
+pub mod stream;
+pub mod training;
 
 pub use error::{Error, Result};

@@ -4,14 +4,16 @@ use crate::args::EventsFile;
 use crate::{progress, say};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use lstep::run::{Layout, Remark, convert};
+use lstep::data::convert;
+use lstep::read::{Layout, Remark};
 use std::path::PathBuf;
 
 /// Turn a file of events into another form.
 ///
-/// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; everything else is CSV, or TSV for .tsv,
-/// compressed for .gz and .zst. What a form cannot hold is refused, or with --lossy said and lost. Ids, times and their order are kept
-/// exactly; features are numbers of 32 bits, as models get them, and their columns are called f0, f1 and so on.
+/// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; everything
+/// else is CSV, or TSV for .tsv, compressed for .gz and .zst. What a form cannot hold is refused,
+/// or with --lossy said and lost. Ids, times and their order are kept exactly; features are numbers
+/// of 32 bits, as models get them, and their columns are called f0, f1 and so on.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -68,7 +70,8 @@ impl Convert {
         if self.json {
             return say(serde_json::to_string_pretty(&report)?);
         }
-        let files: Vec<String> = report.written.files.iter().map(|file| file.display().to_string()).collect();
+        let files: Vec<String> =
+            report.written.files.iter().map(|file| file.display().to_string()).collect();
         say(format!("{}: {} nodes, {} events", files.join(", "), report.nodes, report.events))?;
         for remark in &report.remarks {
             match remark {

@@ -1,7 +1,8 @@
 //! Checksums of files, and those that are kept beside them.
 
 use anyhow::{Context, Result, bail};
-use lstep::run::{Checksum, write_text};
+use lstep::checkpoint::write_text;
+use lstep::data::Checksum;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
@@ -64,7 +65,9 @@ pub fn kept(path: &Path) -> Result<Checksum> {
     let beside = beside(path);
     let Ok(text) = std::fs::read_to_string(&beside) else { return Ok(Checksum::Unknown) };
     let digits = text.split_whitespace().next().unwrap_or_default();
-    format!("sha256:{digits}").parse().with_context(|| format!("{} is no checksum: remove it", beside.display()))
+    format!("sha256:{digits}")
+        .parse()
+        .with_context(|| format!("{} is no checksum: remove it", beside.display()))
 }
 
 fn beside(path: &Path) -> PathBuf {

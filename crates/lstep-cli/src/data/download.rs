@@ -1,7 +1,8 @@
 //! A file over HTTP that can be cut off at any byte and goes on from there.
 //!
-//! Bytes go into `NAME.part`; the caller gives the file its name when it has checked it. A part goes on with a `Range` that
-//! holds only for the version it began with (`If-Range`): if the host has another file by now, or knows no ranges, it starts anew.
+//! Bytes go into `NAME.part`; the caller gives the file its name when it has checked it. A part
+//! goes on with a `Range` that holds only for the version it began with (`If-Range`): if the host
+//! has another file by now, or knows no ranges, it starts anew.
 
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::ProgressBar;
@@ -55,11 +56,18 @@ pub fn download(url: &str, part: PathBuf, page: &str, bar: &ProgressBar) -> Resu
         200 => (0, number(response.headers(), "content-length")),
         206 => match range(response.headers()) {
             Some((start, total)) if start == have => (start, total),
-            other => bail!("{url} answers with bytes from {other:?} where {have} was asked: remove {}", part.display()),
+            other => bail!(
+                "{url} answers with bytes from {other:?} where {have} was asked: remove {}",
+                part.display()
+            ),
         },
         // Nothing lies behind the last byte: the part was whole when the connection was cut.
-        416 if range_size(response.headers()) == Some(have) => return Ok(Part { path: part, resumed_from: have }),
-        416 => bail!("{url} has fewer bytes than {}: remove that file and fetch again", part.display()),
+        416 if range_size(response.headers()) == Some(have) => {
+            return Ok(Part { path: part, resumed_from: have });
+        }
+        416 => {
+            bail!("{url} has fewer bytes than {}: remove that file and fetch again", part.display())
+        }
         _ => return Err(refused(url, page, &response)),
     };
     if start == 0 {
@@ -77,14 +85,22 @@ pub fn download(url: &str, part: PathBuf, page: &str, bar: &ProgressBar) -> Resu
     let got = start + copy(response, &mut file, &part, bar, url)?;
     match total {
         Some(total) if got < total => {
-            bail!("the connection to {url} was cut after {got} of {total} bytes: the same command goes on from there")
+            bail!(
+                "the connection to {url} was cut after {got} of {total} bytes: the same command goes on from there"
+            )
         }
         _ => Ok(Part { path: part, resumed_from: start }),
     }
 }
 
 /// Copies the body; what came before a cut is on the disk.
-fn copy(response: Response<ureq::Body>, file: &mut File, part: &Path, bar: &ProgressBar, url: &str) -> Result<u64> {
+fn copy(
+    response: Response<ureq::Body>,
+    file: &mut File,
+    part: &Path,
+    bar: &ProgressBar,
+    url: &str,
+) -> Result<u64> {
     let mut body = response.into_body().into_reader();
     let mut buffer = vec![0; 1 << 16];
     let mut got = 0;
@@ -101,7 +117,8 @@ fn copy(response: Response<ureq::Body>, file: &mut File, part: &Path, bar: &Prog
                 )
             }
         };
-        file.write_all(&buffer[..count]).with_context(|| format!("cannot write {}", part.display()))?;
+        file.write_all(&buffer[..count])
+            .with_context(|| format!("cannot write {}", part.display()))?;
         got += count as u64;
         bar.inc(count as u64);
     }
@@ -174,10 +191,13 @@ fn version_file(part: &Path) -> PathBuf {
 fn keep_version(part: &Path, headers: &HeaderMap) -> Result<()> {
     let path = version_file(part);
     // A weak tag does not promise equal bytes.
-    let tag = headers.get("etag").and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"));
+    let tag =
+        headers.get("etag").and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"));
     let version = tag.or_else(|| headers.get("last-modified").and_then(|date| date.to_str().ok()));
     match version {
-        Some(version) => fs::write(&path, version).with_context(|| format!("cannot write {}", path.display())),
+        Some(version) => {
+            fs::write(&path, version).with_context(|| format!("cannot write {}", path.display()))
+        }
         None => {
             let _ = fs::remove_file(&path);
             Ok(())
@@ -190,7 +210,10 @@ mod tests {
     use super::*;
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
-        HeaderMap::from_iter([(ureq::http::HeaderName::from_static(name), value.parse().expect("a header"))])
+        HeaderMap::from_iter([(
+            ureq::http::HeaderName::from_static(name),
+            value.parse().expect("a header"),
+        )])
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `lstep data fetch`: from a name to files that `lstep inspect` reads.
 //!
-//! Download, check, give the file its name, keep its SHA-256 beside it, unpack. Whatever is interrupted, the same command goes on;
-//! what does not give the checksum gets no name.
+//! Download, check, give the file its name, keep its SHA-256 beside it, unpack. Whatever is
+//! interrupted, the same command goes on; what does not give the checksum gets no name.
 
 use super::digest::{self, FileDigest};
 use super::download::{self, Part, download};
@@ -9,15 +9,16 @@ use super::unpack;
 use crate::{progress, say};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use lstep::run::{Catalogue, Checksum, Entry};
+use lstep::data::{Catalogue, Checksum, Entry};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Download a dataset, check it and unpack it.
 ///
-/// The files are put into a folder of the dataset's name. A download that was cut goes on where it stopped; one that does not give the
-/// known checksum is refused. Where no checksum is known, that of the first download is kept, and later ones have to give it.
+/// The files are put into a folder of the dataset's name. A download that was cut goes on where it
+/// stopped; one that does not give the known checksum is refused. Where no checksum is known, that
+/// of the first download is kept, and later ones have to give it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +35,8 @@ pub struct Fetch {
     #[arg(long, value_name = "DIR", default_value = ".")]
     to: PathBuf,
 
-    /// Take the file from another address, from a folder of another host, or from a file that is here
+    /// Take the file from another address, from a folder of another host, or from a file that is
+    /// here
     #[arg(long, value_name = "URL")]
     from: Option<String>,
 
@@ -52,7 +54,7 @@ pub struct Fetch {
 #[serde(rename_all = "snake_case")]
 enum Witness {
     /// The command line.
-    Asked,
+    EvalScope,
     Catalogue,
     /// The host's record of its files.
     Host,
@@ -88,18 +90,27 @@ impl Fetch {
             return say(serde_json::to_string_pretty(&fetched)?);
         }
         let how = match fetched.checked_against {
-            Witness::Asked => "as asked for",
+            Witness::EvalScope => "as asked for",
             Witness::Catalogue => "as the catalogue says",
             Witness::Host => "as the host says",
             Witness::Kept => "as at the first download",
             Witness::Nobody => "known to nobody before; kept for the next time",
         };
-        say(format!("{}: {} bytes, sha256 {} ({how})", fetched.archive.display(), fetched.bytes, fetched.sha256))?;
+        say(format!(
+            "{}: {} bytes, sha256 {} ({how})",
+            fetched.archive.display(),
+            fetched.bytes,
+            fetched.sha256
+        ))?;
         for file in fetched.files.iter().filter(|file| **file != fetched.archive) {
             say(format!("  {}", file.display()))?;
         }
         say(format!("Licence: {}. Source: {}", entry.licence, entry.source))?;
-        say(format!("Now: lstep inspect {}{}", fetched.events.display(), if entry.sort { " --sort" } else { "" }))
+        say(format!(
+            "Now: lstep inspect {}{}",
+            fetched.events.display(),
+            if entry.sort { " --sort" } else { "" }
+        ))
     }
 
     fn fetch<'a>(&self, entry: &'a Entry) -> Result<Fetched<'a>> {
@@ -112,8 +123,11 @@ impl Fetch {
         let mut resumed_from = 0;
         let digest = if there {
             let digest = FileDigest::of(&archive)?;
-            let remedy = "remove it to download it again, or give the right checksum with --checksum";
-            digest.check(&archive.display().to_string(), &expected).map_err(|error| anyhow!("{error}: {remedy}"))?;
+            let remedy =
+                "remove it to download it again, or give the right checksum with --checksum";
+            digest
+                .check(&archive.display().to_string(), &expected)
+                .map_err(|error| anyhow!("{error}: {remedy}"))?;
             digest
         } else {
             let part = obtain(&address, &folder, entry)?;
@@ -134,12 +148,16 @@ impl Fetch {
         let files = match self.opened(entry, &archive, &folder, &events) {
             Ok(files) => files,
             Err(error) if there => {
-                bail!("{error:#}; the file was there before: remove {} to fetch it anew", archive.display())
+                bail!(
+                    "{error:#}; the file was there before: remove {} to fetch it anew",
+                    archive.display()
+                )
             }
             Err(error) => {
                 // Nobody vouches for it, and under this name it would be taken for the dataset.
                 if witness == Witness::Nobody {
-                    fs::remove_file(&archive).with_context(|| format!("cannot remove {}", archive.display()))?;
+                    fs::remove_file(&archive)
+                        .with_context(|| format!("cannot remove {}", archive.display()))?;
                 }
                 bail!("{error:#}");
             }
@@ -164,17 +182,31 @@ impl Fetch {
     }
 
     /// The files of an archive, which have to be those of the dataset.
-    fn opened(&self, entry: &Entry, archive: &Path, folder: &Path, events: &Path) -> Result<Vec<PathBuf>> {
+    fn opened(
+        &self,
+        entry: &Entry,
+        archive: &Path,
+        folder: &Path,
+        events: &Path,
+    ) -> Result<Vec<PathBuf>> {
         let files = if unpack::is_zip(archive) {
             unpacked(archive, folder)?
         } else if archive.extension().is_some_and(|end| end == "zip") {
-            bail!("what {} gives is not a zip archive, as {} is", self.address(entry), entry.archive());
+            bail!(
+                "what {} gives is not a zip archive, as {} is",
+                self.address(entry),
+                entry.archive()
+            );
         } else {
             vec![archive.to_path_buf()]
         };
         if !events.exists() {
             let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-            bail!("{} is not in the archive, which has {}: inspect one of those", entry.file, shown.join(", "));
+            bail!(
+                "{} is not in the archive, which has {}: inspect one of those",
+                entry.file,
+                shown.join(", ")
+            );
         }
         Ok(files)
     }
@@ -192,8 +224,10 @@ impl Fetch {
 
     /// What the file has to give, and who says so: the nearest one that knows.
     fn expected(&self, entry: &Entry, archive: &Path, there: bool) -> Result<(Checksum, Witness)> {
-        if let Some(checksum) = self.checksum.clone().filter(|checksum| *checksum != Checksum::Unknown) {
-            return Ok((checksum, Witness::Asked));
+        if let Some(checksum) =
+            self.checksum.clone().filter(|checksum| *checksum != Checksum::Unknown)
+        {
+            return Ok((checksum, Witness::EvalScope));
         }
         if entry.checksum != Checksum::Unknown {
             return Ok((entry.checksum.clone(), Witness::Catalogue));
@@ -204,9 +238,13 @@ impl Fetch {
         }
         // A mirror's own record would only say that the mirror agrees with itself.
         if let Some(record) = entry.record.as_deref().filter(|_| self.from.is_none() && !there) {
-            match download::text(record, &entry.source).and_then(|text| recorded(&text, entry.archive())) {
+            match download::text(record, &entry.source)
+                .and_then(|text| recorded(&text, entry.archive()))
+            {
                 Ok(checksum) => return Ok((checksum, Witness::Host)),
-                Err(error) => crate::tell(format!("The host's checksum could not be had: {error:#}")),
+                Err(error) => {
+                    crate::tell(format!("The host's checksum could not be had: {error:#}"))
+                }
             }
         }
         Ok((Checksum::Unknown, Witness::Nobody))
@@ -221,8 +259,9 @@ fn is_address(from: &str) -> bool {
 fn obtain(address: &str, folder: &Path, entry: &Entry) -> Result<Part> {
     let path = folder.join(format!("{}.part", entry.archive()));
     if !is_address(address) {
-        fs::copy(address, &path)
-            .with_context(|| format!("cannot read {address}: --from takes http://, https:// or a file that is here"))?;
+        fs::copy(address, &path).with_context(|| {
+            format!("cannot read {address}: --from takes http://, https:// or a file that is here")
+        })?;
         return Ok(Part { path, resumed_from: 0 });
     }
     let bar = progress::bytes(entry.archive());
@@ -240,11 +279,14 @@ fn unpacked(archive: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The checksum of a file in Zenodo's record of its files.
 fn recorded(text: &str, archive: &str) -> Result<Checksum> {
-    let record: serde_json::Value = serde_json::from_str(text).context("the host's record is not JSON")?;
+    let record: serde_json::Value =
+        serde_json::from_str(text).context("the host's record is not JSON")?;
     let files = record["files"].as_array().context("the host's record has no list of files")?;
     let file = files.iter().find(|file| file["key"] == archive);
     let checksum = file.and_then(|file| file["checksum"].as_str());
-    Ok(checksum.with_context(|| format!("the host's record has no checksum of {archive}"))?.parse()?)
+    Ok(checksum
+        .with_context(|| format!("the host's record has no checksum of {archive}"))?
+        .parse()?)
 }
 
 #[cfg(test)]
@@ -258,8 +300,13 @@ mod tests {
             r#"{{"files": [{{"key": "enron.zip", "size": 1, "checksum": "md5:{}"}}, {{"key": "uci.zip", "checksum": "md5:{digits}"}}]}}"#,
             "0".repeat(32)
         );
-        assert_eq!(recorded(&text, "uci.zip").expect("in the record"), Checksum::Md5(digits.into()));
-        for (text, archive) in [(text.as_str(), "wikipedia.zip"), ("{}", "uci.zip"), ("<html>", "uci.zip")] {
+        assert_eq!(
+            recorded(&text, "uci.zip").expect("in the record"),
+            Checksum::Md5(digits.into())
+        );
+        for (text, archive) in
+            [(text.as_str(), "wikipedia.zip"), ("{}", "uci.zip"), ("<html>", "uci.zip")]
+        {
             assert!(recorded(text, archive).is_err());
         }
     }

@@ -1,7 +1,8 @@
-//! Products of split numbers by the matrix unit of recent Xeons (AMX: eight registers of 16 x 64 bytes, products of bf16 pairs).
+//! Matmul of split numbers by the matrix unit of recent Xeons (AMX: eight registers of 16 x 64
+//! bytes, products of bf16 pairs).
 //!
-//! The unit's instructions are not yet in stable Rust's `std::arch`, so they stand here as assembly; and Linux gives a process the registers
-//! only when it asks.
+//! The unit's instructions are not yet in stable Rust's `std::arch`, so they stand here as
+//! assembly; and Linux gives a process the registers only when it asks.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _MM_HINT_ET0, _mm_prefetch};
@@ -10,7 +11,8 @@ use std::sync::OnceLock;
 use super::simd::{Level, level};
 use super::split::{GROUP, SIDE, Square};
 
-/// Whether the processor has the unit, the kernel gives it, and vectors are not limited below what goes with it.
+/// Whether the processor has the unit, the kernel gives it, and vectors are not limited below what
+/// goes with it.
 pub(super) fn is_usable() -> bool {
     level() == Level::Avx512 && is_given()
 }
@@ -32,7 +34,8 @@ fn ask_for_registers() -> bool {
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
     const XFEATURE_XTILEDATA: i64 = 18;
     let result: i64;
-    // SAFETY: the call changes nothing but what this process may use; `syscall` overwrites rcx and r11.
+    // SAFETY: the call changes nothing but what this process may use; `syscall` overwrites rcx and
+    // r11.
     unsafe {
         asm!("syscall", inlateout("rax") ARCH_PRCTL => result, in("rdi") ARCH_REQ_XCOMP_PERM,
             in("rsi") XFEATURE_XTILEDATA, out("rcx") _, out("r11") _, options(nostack));
@@ -67,7 +70,8 @@ impl Configured {
     /// Only where the unit [`is_usable`].
     pub fn new() -> Configured {
         assert!(is_given(), "no matrix unit");
-        // SAFETY: the unit is there and the process may use it; `SHAPES` is a shape that its palette has.
+        // SAFETY: the unit is there and the process may use it; `SHAPES` is a shape that its
+        // palette has.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const SHAPES, options(nostack, readonly)) };
         Configured(())
     }
@@ -75,7 +79,8 @@ impl Configured {
 
 impl Drop for Configured {
     fn drop(&mut self) {
-        // SAFETY: as in `new`. The registers go back to nothing, so that the kernel need not save them.
+        // SAFETY: as in `new`. The registers go back to nothing, so that the kernel need not save
+        // them.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }
@@ -87,8 +92,9 @@ pub(super) fn square(square: Square<'_>) {
     assert!(groups > 0 && a.len() == b.len() && a.len() == groups * GROUP, "sides of one depth");
     assert!(c.len() >= (SIDE - 1) * stride + SIDE, "room for a square");
     let below = 16 * 4 * stride;
-    // SAFETY: both sides hold `groups` groups of four tiles of 1 KiB, C has 32 rows of 32 numbers at this stride (all asserted above); the
-    // caller has configured the registers, which nothing else in this process uses.
+    // SAFETY: both sides hold `groups` groups of four tiles of 1 KiB, C has 32 rows of 32 numbers
+    // at this stride (all asserted above); the caller has configured the registers, which nothing
+    // else in this process uses.
     unsafe {
         // C is mostly not in cache. It is brought near for writing while the unit multiplies.
         for i in 0..SIDE {
@@ -107,7 +113,13 @@ pub(super) fn square(square: Square<'_>) {
                 options(nostack, readonly)
             );
         } else {
-            asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nostack, nomem));
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                options(nostack, nomem)
+            );
         }
         asm!(
             "2:",

@@ -1,16 +1,19 @@
 //! The matrix product C = A B, C += A B, with rows that do not know of each other.
 //!
-//! Every element of C is one chain `c = fma(a[i,k], b[k,j], c)` over k = 0, 1, 2, .., whatever the tile, the vector width,
-//! the thread or the number of other rows. So a row's result depends on that row and B alone, bit for bit: splitting a
-//! batch, reordering it or scoring one row by itself changes nothing, and neither does another processor.
+//! Every element of C is one chain `c = fma(a[i,k], b[k,j], c)` over k = 0, 1, 2, .., whatever the
+//! tile, the vector width, the thread or the number of other rows. So a row's result depends on
+//! that row and B alone, bit for bit: splitting a batch, reordering it or scoring one row by itself
+//! changes nothing, and neither does another processor.
 //!
-//! The `gemm` crate lost here, though its speed is the same: it switches to other kernels (matrix times vector, inner
-//! products, another depth of blocks) depending on the number of rows, which changes the order of additions, and it
-//! allocates in every call. The benches compare against it.
+//! The `gemm` crate lost here, though its speed is the same: it switches to other kernels (matrix
+//! times vector, inner products, another depth of blocks) depending on the number of rows, which
+//! changes the order of additions, and it allocates in every call. The benches compare against it.
 //!
-//! B is packed into panels of a few vectors of columns; A is read in place with any pair of strides.
+//! B is packed into panels of a few vectors of columns; A is read in place with any pair of
+//! strides.
 //!
-//! That is [`Products::Exact`]. [`Products::Split`] is another definition with the same promises (`split.rs`).
+//! That is [`Matmul::F32`]. [`Matmul::Bf16x2`] is another definition with the same promises
+//! (`split.rs`).
 
 use super::scratch;
 use super::simd::level;
@@ -26,16 +29,18 @@ const DEPTH: usize = 512;
 
 /// How the numbers of a layer's products are multiplied.
 ///
-/// Either gives the same bits on every processor and any number of threads; only their speed differs.
+/// Either gives the same bits on every processor and any number of threads; only their speed
+/// differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Products {
+pub enum Matmul {
     /// One chain of fused multiply-adds in f32.
     #[default]
-    Exact,
-    /// Each number as the sum of two of 8 significant bits: a product is right to about 16 bits instead of 24. Faster where the processor has a
-    /// matrix unit for such numbers ([`has_matrix_unit`](crate::has_matrix_unit)), up to twice for the wide layers of the benches, and several
-    /// times slower elsewhere.
-    Split,
+    F32,
+    /// Each number as the sum of two of 8 significant bits: a product is right to about 16 bits
+    /// instead of 24. Faster where the processor has a matrix unit for such numbers
+    /// ([`has_matrix_unit`](crate::has_matrix_unit)), up to twice for the wide layers of the
+    /// benches, and several times slower elsewhere.
+    Bf16x2,
 }
 
 /// A factor: element (i, j) is `data[i * row_stride + j * column_stride]`.
@@ -114,14 +119,15 @@ fn tiles() -> &'static Tiles {
     }
 }
 
-/// C = A B or C += A B, on the current rayon pool if it is worth it. A is [m, depth], B is [depth, n].
+/// C = A B or C += A B, on the current rayon pool if it is worth it. A is [m, depth], B is [depth,
+/// n].
 pub(crate) fn multiply(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, into: Into) {
     run(&Chain(tiles()), a, b, depth, c, into, None, true);
 }
 
 /// [`multiply`] by either kind of products.
 pub(crate) fn multiply_as(
-    products: Products,
+    products: Matmul,
     a: Factor<'_>,
     b: Factor<'_>,
     depth: usize,
@@ -129,14 +135,14 @@ pub(crate) fn multiply_as(
     into: Into,
 ) {
     match products {
-        Products::Exact => multiply(a, b, depth, c, into),
-        Products::Split => run(&Split::new(), a, b, depth, c, into, None, true),
+        Matmul::F32 => multiply(a, b, depth, c, into),
+        Matmul::Bf16x2 => run(&Split::new(), a, b, depth, c, into, None, true),
     }
 }
 
 /// C = A B, with something done to each finished row.
 pub(crate) fn multiply_and_finish(
-    products: Products,
+    products: Matmul,
     a: Factor<'_>,
     b: Factor<'_>,
     depth: usize,
@@ -144,13 +150,19 @@ pub(crate) fn multiply_and_finish(
     finish: Finish<'_>,
 ) {
     match products {
-        Products::Exact => run(&Chain(tiles()), a, b, depth, c, Into::Overwrite, Some(finish), true),
-        Products::Split => run(&Split::new(), a, b, depth, c, Into::Overwrite, Some(finish), true),
+        Matmul::F32 => run(&Chain(tiles()), a, b, depth, c, Into::Overwrite, Some(finish), true),
+        Matmul::Bf16x2 => run(&Split::new(), a, b, depth, c, Into::Overwrite, Some(finish), true),
     }
 }
 
 /// The exact product on the calling thread, for use inside parallel tasks.
-pub(crate) fn multiply_here(a: Factor<'_>, b: Factor<'_>, depth: usize, c: MatrixMut<'_>, into: Into) {
+pub(crate) fn multiply_here(
+    a: Factor<'_>,
+    b: Factor<'_>,
+    depth: usize,
+    c: MatrixMut<'_>,
+    into: Into,
+) {
     run(&Chain(tiles()), a, b, depth, c, into, None, false);
 }
 
@@ -166,7 +178,15 @@ pub(super) trait Kernel: Sync {
     fn packed_len(&self, depth: usize, n: usize) -> usize;
 
     /// Packs B's rows `from .. from + depth`.
-    fn pack(&self, b: Factor<'_>, from: usize, depth: usize, n: usize, packed: &mut [f32], share: bool);
+    fn pack(
+        &self,
+        b: Factor<'_>,
+        from: usize,
+        depth: usize,
+        n: usize,
+        packed: &mut [f32],
+        share: bool,
+    );
 
     /// Some rows of C from the same rows of A, from `first_row` on, and a packed block of B.
     fn multiply(
@@ -233,7 +253,13 @@ fn run<K: Kernel>(
             if share {
                 // One task per fused multiply-add of a vector is what counts against the threshold.
                 let work = m * n * (to - from) / 8;
-                parallel::rows_beside(c.reborrow(), beside.reborrow(), K::ROWS_PER_TASK, work, task);
+                parallel::rows_beside(
+                    c.reborrow(),
+                    beside.reborrow(),
+                    K::ROWS_PER_TASK,
+                    work,
+                    task,
+                );
             } else {
                 task(0, c.reborrow(), beside.reborrow());
             }
@@ -241,7 +267,7 @@ fn run<K: Kernel>(
     });
 }
 
-/// [`Products::Exact`] by the tiles of an instruction set.
+/// [`Matmul::F32`] by the tiles of an instruction set.
 struct Chain(&'static Tiles);
 
 impl Kernel for Chain {
@@ -252,7 +278,15 @@ impl Kernel for Chain {
         depth * n.next_multiple_of(self.0.lanes)
     }
 
-    fn pack(&self, b: Factor<'_>, from: usize, depth: usize, n: usize, packed: &mut [f32], share: bool) {
+    fn pack(
+        &self,
+        b: Factor<'_>,
+        from: usize,
+        depth: usize,
+        n: usize,
+        packed: &mut [f32],
+        share: bool,
+    ) {
         pack(b, from, depth, n, self.0, packed, share);
     }
 
@@ -269,8 +303,17 @@ impl Kernel for Chain {
     }
 }
 
-/// Copies `B[from .. from + depth, 0 .. n]` into panels: panel p holds `depth` rows of its columns, padded with zeros.
-fn pack(b: Factor<'_>, from: usize, depth: usize, n: usize, tiles: &Tiles, packed: &mut [f32], share: bool) {
+/// Copies `B[from .. from + depth, 0 .. n]` into panels: panel p holds `depth` rows of its columns,
+/// padded with zeros.
+fn pack(
+    b: Factor<'_>,
+    from: usize,
+    depth: usize,
+    n: usize,
+    tiles: &Tiles,
+    packed: &mut [f32],
+    share: bool,
+) {
     let widest = tiles.vectors * tiles.lanes;
     let packed = &mut packed[..depth * n.next_multiple_of(tiles.lanes)];
     let task = |index: usize, panel: &mut [f32]| {
@@ -325,7 +368,8 @@ fn pack_transposed(
     while j < width {
         let source = |offset: usize| {
             let inside = (j + offset).min(columns - 1);
-            &b.data[(column + inside) * b.column_stride + from * b.row_stride..][..(depth - 1) * b.row_stride + 1]
+            &b.data[(column + inside) * b.column_stride + from * b.row_stride..]
+                [..(depth - 1) * b.row_stride + 1]
         };
         let sources: [&[f32]; 8] = std::array::from_fn(source);
         if b.row_stride == 1 {
@@ -346,9 +390,15 @@ fn pack_transposed(
     }
 }
 
-/// The first steps of [`transpose_eight`], as many as vector instructions can do at once: how many that were.
+/// The first steps of [`transpose_eight`], as many as vector instructions can do at once: how many
+/// that were.
 #[cfg(target_arch = "x86_64")]
-fn transposed_by_vectors(sources: &[&[f32]; 8], panel: &mut [f32], width: usize, depth: usize) -> usize {
+fn transposed_by_vectors(
+    sources: &[&[f32]; 8],
+    panel: &mut [f32],
+    width: usize,
+    depth: usize,
+) -> usize {
     if level() < super::simd::Level::Avx2 {
         return 0;
     }
@@ -384,8 +434,9 @@ fn multiply_block(
     let widest = tiles.vectors * tiles.lanes;
     assert!(c.data.len() >= (c.rows - 1) * c.stride + c.cols);
     assert!(packed.len() >= depth * c.cols.next_multiple_of(tiles.lanes));
-    // A transposed factor has the rows of a tile side by side but each step of depth on another line. Read once per
-    // panel of B that costs a third of the speed, so it is gathered once per tile.
+    // A transposed factor has the rows of a tile side by side but each step of depth on another
+    // line. Read once per panel of B that costs a third of the speed, so it is gathered once per
+    // tile.
     let gather = a.row_stride == 1 && a.column_stride > 1 && c.cols > 2 * widest;
     scratch::with(if gather { tiles.rows * depth } else { 0 }, |gathered| {
         for row in (0..c.rows).step_by(tiles.rows) {
@@ -411,9 +462,10 @@ fn multiply_block(
                     columns,
                     add,
                 };
-                // SAFETY: `run` checked that A has m x depth and C m x n elements, and this tile stays inside them, or
-                // `gathered` holds `rows * depth` values; the panel holds `depth * vectors * lanes` values (asserted
-                // above); `level` has seen the instruction set.
+                // SAFETY: `run` checked that A has m x depth and C m x n elements, and this tile
+                // stays inside them, or `gathered` holds `rows * depth` values; the panel holds
+                // `depth * vectors * lanes` values (asserted above); `level` has seen the
+                // instruction set.
                 unsafe { (tiles.run)(rows - 1, vectors - 1)(tile) };
             }
         }
@@ -462,7 +514,8 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
         if tile.add {
             for (i, row) in sums.iter_mut().enumerate() {
                 for j in 0..tile.columns {
-                    row[j / PORTABLE_LANES][j % PORTABLE_LANES] = *tile.c.add(i * tile.c_row_stride + j);
+                    row[j / PORTABLE_LANES][j % PORTABLE_LANES] =
+                        *tile.c.add(i * tile.c_row_stride + j);
                 }
             }
         }
@@ -479,7 +532,8 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
         }
         for (i, row) in sums.iter().enumerate() {
             for j in 0..tile.columns {
-                *tile.c.add(i * tile.c_row_stride + j) = row[j / PORTABLE_LANES][j % PORTABLE_LANES];
+                *tile.c.add(i * tile.c_row_stride + j) =
+                    row[j / PORTABLE_LANES][j % PORTABLE_LANES];
             }
         }
     }

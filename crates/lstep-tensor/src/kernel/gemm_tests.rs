@@ -38,18 +38,21 @@ pub struct Case {
 }
 
 impl Case {
-    /// Compares a kind of products with its definition on every instruction set, bit for bit. `values` makes some numbers from a seed.
+    /// Compares a kind of products with its definition on every instruction set, bit for bit.
+    /// `values` makes some numbers from a seed.
     pub fn check(
         &self,
-        products: Products,
+        products: Matmul,
         values: fn(usize, u32) -> Vec<f32>,
         plain: fn(Factor<'_>, Factor<'_>, usize, &mut [f32], usize),
     ) {
         let Case { m, n, depth, a_transposed, b_transposed, add, seed } = *self;
         let a = values(m * depth + 1, seed);
         let b = values(n * depth + 1, seed ^ 1);
-        let a = Matrix { data: &a, rows: m, cols: depth, stride: if a_transposed { m } else { depth } };
-        let b = Matrix { data: &b, rows: depth, cols: n, stride: if b_transposed { depth } else { n } };
+        let a =
+            Matrix { data: &a, rows: m, cols: depth, stride: if a_transposed { m } else { depth } };
+        let b =
+            Matrix { data: &b, rows: depth, cols: n, stride: if b_transposed { depth } else { n } };
         let a = if a_transposed { Factor::transposed(a) } else { Factor::of(a) };
         let b = if b_transposed { Factor::transposed(b) } else { Factor::of(b) };
         let start = values(m * n, seed ^ 2);
@@ -75,7 +78,7 @@ proptest! {
         a_transposed: bool, b_transposed: bool, add: bool, seed: u32,
     ) {
         let case = Case { m, n, depth, a_transposed, b_transposed, add, seed };
-        case.check(Products::Exact, values, plain);
+        case.check(Matmul::F32, values, plain);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Tiles of the matrix product for AVX-512 and for AVX2 with FMA.
 //!
-//! Eight rows by three vectors of 16 use 24 of 32 registers for sums, four rows by three vectors of 8 use 12 of 16; the
-//! rest hold the row of B and one element of A, spread by the load itself.
+//! Eight rows by three vectors of 16 use 24 of 32 registers for sums, four rows by three vectors of
+//! 8 use 12 of 16; the rest hold the row of B and one element of A, spread by the load itself.
 
 #![allow(clippy::needless_range_loop, reason = "registers are numbered by row and vector")]
 
@@ -16,12 +16,14 @@ macro_rules! table {
     }};
 }
 
-pub(crate) static AVX512: Tiles = Tiles { lanes: 16, vectors: 3, rows: 8, run: table!(avx512: 1 2 3 4 5 6 7 8) };
+pub(crate) static AVX512: Tiles =
+    Tiles { lanes: 16, vectors: 3, rows: 8, run: table!(avx512: 1 2 3 4 5 6 7 8) };
 
 pub(crate) static AVX2: Tiles = Tiles { lanes: 8, vectors: 3, rows: 4, run: table!(avx2: 1 2 3 4) };
 
 /// # Safety
-/// The pointers of `tile` must be valid for its sizes and strides, and the processor must have AVX-512 F.
+/// The pointers of `tile` must be valid for its sizes and strides, and the processor must have
+/// AVX-512 F.
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
     let mut sums = [[_mm512_setzero_ps(); VECTORS]; ROWS];
@@ -30,12 +32,14 @@ unsafe fn avx512<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
         let left = tile.columns.saturating_sub(16 * v).min(16);
         *mask = ((1_u32 << left) - 1) as u16;
     }
-    // SAFETY: the caller promises rows and depth as indexed here; the masks leave out columns that do not exist.
+    // SAFETY: the caller promises rows and depth as indexed here; the masks leave out columns that
+    // do not exist.
     unsafe {
         if tile.add {
             for i in 0..ROWS {
                 for v in 0..VECTORS {
-                    sums[i][v] = _mm512_maskz_loadu_ps(mask[v], tile.c.add(i * tile.c_row_stride + 16 * v));
+                    sums[i][v] =
+                        _mm512_maskz_loadu_ps(mask[v], tile.c.add(i * tile.c_row_stride + 16 * v));
                 }
             }
         }
@@ -57,14 +61,19 @@ unsafe fn avx512<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
         }
         for i in 0..ROWS {
             for v in 0..VECTORS {
-                _mm512_mask_storeu_ps(tile.c.add(i * tile.c_row_stride + 16 * v), mask[v], sums[i][v]);
+                _mm512_mask_storeu_ps(
+                    tile.c.add(i * tile.c_row_stride + 16 * v),
+                    mask[v],
+                    sums[i][v],
+                );
             }
         }
     }
 }
 
 /// # Safety
-/// The pointers of `tile` must be valid for its sizes and strides, and the processor must have AVX2 and FMA.
+/// The pointers of `tile` must be valid for its sizes and strides, and the processor must have AVX2
+/// and FMA.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
     let mut sums = [[_mm256_setzero_ps(); VECTORS]; ROWS];
@@ -74,12 +83,14 @@ unsafe fn avx2<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
         let left = tile.columns.saturating_sub(8 * v).min(8) as i32;
         *mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), lane);
     }
-    // SAFETY: the caller promises rows and depth as indexed here; the masks leave out columns that do not exist.
+    // SAFETY: the caller promises rows and depth as indexed here; the masks leave out columns that
+    // do not exist.
     unsafe {
         if tile.add {
             for i in 0..ROWS {
                 for v in 0..VECTORS {
-                    sums[i][v] = _mm256_maskload_ps(tile.c.add(i * tile.c_row_stride + 8 * v), mask[v]);
+                    sums[i][v] =
+                        _mm256_maskload_ps(tile.c.add(i * tile.c_row_stride + 8 * v), mask[v]);
                 }
             }
         }
@@ -107,12 +118,18 @@ unsafe fn avx2<const ROWS: usize, const VECTORS: usize>(tile: Tile) {
     }
 }
 
-/// `panel[k * width + i]` = `sources[i][k]` for i < 8 and k < depth rounded down to a multiple of 8; returns that multiple.
+/// `panel[k * width + i]` = `sources[i][k]` for i < 8 and k < depth rounded down to a multiple of
+/// 8; returns that multiple.
 ///
-/// Left to the compiler this is eight scalar loads and inserts per row, four times slower, and for a small batch packing
-/// the weights is most of the product.
+/// Left to the compiler this is eight scalar loads and inserts per row, four times slower, and for
+/// a small batch packing the weights is most of the product.
 #[target_feature(enable = "avx2")]
-pub(crate) fn transpose_eight(sources: &[&[f32]; 8], panel: &mut [f32], width: usize, depth: usize) -> usize {
+pub(crate) fn transpose_eight(
+    sources: &[&[f32]; 8],
+    panel: &mut [f32],
+    width: usize,
+    depth: usize,
+) -> usize {
     let whole = depth / 8 * 8;
     for k in (0..whole).step_by(8) {
         let mut r = [_mm256_setzero_ps(); 8];
@@ -137,7 +154,9 @@ pub(crate) fn transpose_eight(sources: &[&[f32]; 8], panel: &mut [f32], width: u
         }
         for (i, row) in t.into_iter().enumerate() {
             // SAFETY: the slice has just been checked to hold eight values.
-            unsafe { _mm256_storeu_ps(panel[(k + i) * width..(k + i) * width + 8].as_mut_ptr(), row) };
+            unsafe {
+                _mm256_storeu_ps(panel[(k + i) * width..(k + i) * width + 8].as_mut_ptr(), row)
+            };
         }
     }
     whole
@@ -164,9 +183,14 @@ pub(crate) fn transpose_sixteen(tile: &mut [f32; 256]) {
         r[i + 3] = _mm512_shuffle_ps::<0xee>(t[i + 1], t[i + 3]);
     }
     for c in 0..4 {
-        let (even, odd) = (_mm512_shuffle_f32x4::<0x88>(r[c], r[c + 4]), _mm512_shuffle_f32x4::<0xdd>(r[c], r[c + 4]));
-        let (more_even, more_odd) =
-            (_mm512_shuffle_f32x4::<0x88>(r[c + 8], r[c + 12]), _mm512_shuffle_f32x4::<0xdd>(r[c + 8], r[c + 12]));
+        let (even, odd) = (
+            _mm512_shuffle_f32x4::<0x88>(r[c], r[c + 4]),
+            _mm512_shuffle_f32x4::<0xdd>(r[c], r[c + 4]),
+        );
+        let (more_even, more_odd) = (
+            _mm512_shuffle_f32x4::<0x88>(r[c + 8], r[c + 12]),
+            _mm512_shuffle_f32x4::<0xdd>(r[c + 8], r[c + 12]),
+        );
         t[c] = _mm512_shuffle_f32x4::<0x88>(even, more_even);
         t[c + 8] = _mm512_shuffle_f32x4::<0xdd>(even, more_even);
         t[c + 4] = _mm512_shuffle_f32x4::<0x88>(odd, more_odd);

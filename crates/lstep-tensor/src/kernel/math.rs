@@ -1,7 +1,8 @@
 //! Scalar functions made of additions, products, `mul_add`, selects and bit operations only.
 //!
-//! Inlined into a loop they vectorise, and because each lane does exactly these operations, 1, 8 and 16 lanes give the
-//! same bits. Polynomials are minimax fits on the reduced interval; the bound of each is tested against `f64`.
+//! Inlined into a loop they vectorise, and because each lane does exactly these operations, 1, 8
+//! and 16 lanes give the same bits. Polynomials are minimax fits on the reduced interval; the bound
+//! of each is tested against `f64`.
 
 #![allow(clippy::excessive_precision, reason = "coefficients have the digits of their fit")]
 
@@ -27,9 +28,10 @@ fn sine_of_reduced(r: f32) -> f32 {
     (r * square).mul_add(p, r)
 }
 
-/// The remainder of a reduction. From about 1e15 on a double's last digit is worth a part of a turn, and what the reduction leaves may
-/// lie anywhere; kept near a quarter of a turn, it gives at least a number between -1 and 1. Not nearer: below that the rounded number of
-/// half turns may be one off close to the middle between two, and the remainder is right all the same.
+/// The remainder of a reduction. From about 1e15 on a double's last digit is worth a part of a
+/// turn, and what the reduction leaves may lie anywhere; kept near a quarter of a turn, it gives at
+/// least a number between -1 and 1. Not nearer: below that the rounded number of half turns may be
+/// one off close to the middle between two, and the remainder is right all the same.
 #[inline(always)]
 fn near_a_quarter_turn(r: f64) -> f64 {
     const MOST: f64 = 2.0;
@@ -40,8 +42,9 @@ fn near_a_quarter_turn(r: f64) -> f64 {
 
 /// cos(x), absolute error below 2e-7 for |x| up to 1e14; beyond 1e15, some number between -1 and 1.
 ///
-/// Time differences in seconds reach 1e9, so the reduction is done in `f64`: with `x = (n + 1/2) pi + r`, `cos x` is
-/// `sin r` up to the sign of `(-1)^(n+1)`. Two fused steps keep `r` exact to 1e-16.
+/// Time differences in seconds reach 1e9, so the reduction is done in `f64`: with `x = (n + 1/2) pi
+/// + r`, `cos x` is `sin r` up to the sign of `(-1)^(n+1)`. Two fused steps keep `r` exact to
+/// 1e-16.
 #[inline(always)]
 pub(crate) fn cosine(x: f64) -> f32 {
     let rounded = x.mul_add(FRAC_1_PI, -0.5) + ROUND_F64;
@@ -52,7 +55,8 @@ pub(crate) fn cosine(x: f64) -> f32 {
     sine_of_reduced(f64::from_bits(r.to_bits() ^ sign) as f32)
 }
 
-/// `x = n pi + r` with r near zero: r, and a sign bit that is set where n is odd, so that sin x is -sin r and cos x is -cos r.
+/// `x = n pi + r` with r near zero: r, and a sign bit that is set where n is odd, so that sin x is
+/// -sin r and cos x is -cos r.
 #[inline(always)]
 fn past_half_turns(x: f64) -> (f32, u32) {
     let rounded = x.mul_add(FRAC_1_PI, ROUND_F64);
@@ -69,7 +73,8 @@ pub(crate) fn sine(x: f64) -> f32 {
     sine_of_reduced(f32::from_bits(r.to_bits() ^ sign))
 }
 
-/// cos(x) and sin(x) with one reduction between them, each with an absolute error below 2e-7 for |x| up to 1e14.
+/// cos(x) and sin(x) with one reduction between them, each with an absolute error below 2e-7 for
+/// |x| up to 1e14.
 #[inline(always)]
 pub(crate) fn cosine_and_sine(x: f64) -> (f32, f32) {
     let (r, sign) = past_half_turns(x);
@@ -264,10 +269,17 @@ mod tests {
 
     #[test]
     fn the_logarithm_is_accurate_from_one_on() {
-        for x in sweep(1.0, 3.0, 30_011).chain(sweep(3.0, 1e6, 30_011)).chain([1e20, f64::from(f32::MAX)]) {
+        for x in sweep(1.0, 3.0, 30_011)
+            .chain(sweep(3.0, 1e6, 30_011))
+            .chain([1e20, f64::from(f32::MAX)])
+        {
             let x = x as f32;
             let exact = f64::from(x).ln();
-            assert!((f64::from(logarithm(x)) - exact).abs() <= 2e-7 * exact, "ln {x}: {}", logarithm(x));
+            assert!(
+                (f64::from(logarithm(x)) - exact).abs() <= 2e-7 * exact,
+                "ln {x}: {}",
+                logarithm(x)
+            );
         }
         assert_eq!(logarithm(f32::INFINITY), f32::INFINITY);
         assert!(logarithm(f32::NAN).is_nan());
@@ -287,7 +299,10 @@ mod tests {
             let x = x as f32;
             let wide = f64::from(x);
             let tanh = wide.tanh();
-            assert!((f64::from(hyperbolic_tangent(x)) - tanh).abs() < 4e-7 * tanh.abs().max(1e-3), "tanh {x}");
+            assert!(
+                (f64::from(hyperbolic_tangent(x)) - tanh).abs() < 4e-7 * tanh.abs().max(1e-3),
+                "tanh {x}"
+            );
             let logistic_exact = 1.0 / (1.0 + (-wide).exp());
             assert!((f64::from(logistic(x)) - logistic_exact).abs() < 2e-7, "logistic {x}");
             let erf = if wide.abs() > 4.0 { wide.signum() } else { slow_error_function(wide) };

@@ -1,7 +1,8 @@
 //! The vectorised loops under the operations. They see slices and strides, never the tape.
 //!
-//! Every kernel gives the same bits on every instruction set: bodies are written once, use explicit `mul_add`, and sum in
-//! a fixed order of 16 lanes, so the compiler may only change how many lanes go at once.
+//! Every kernel gives the same bits on every instruction set: bodies are written once, use explicit
+//! `mul_add`, and sum in a fixed order of 16 lanes, so the compiler may only change how many lanes
+//! go at once.
 
 #[macro_use]
 pub(crate) mod simd;

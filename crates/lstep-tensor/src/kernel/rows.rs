@@ -1,11 +1,14 @@
-//! All products of a few rows with a few others, of some dozen numbers each, where packing for a matrix product would cost more than it.
+//! All products of a few rows with a few others, of some dozen numbers each, where packing for a
+//! matrix product would cost more than it.
 //!
-//! A product is summed in the order of [`vector::dot`]. Left to the compiler, adding up 16 lanes takes longer than multiplying, and makes
-//! it keep them in pairs; with AVX-512 four products are added up together.
+//! A product is summed in the order of [`vector::dot`]. Left to the compiler, adding up 16 lanes
+//! takes longer than multiplying, and makes it keep them in pairs; with AVX-512 four products are
+//! added up together.
 
 use super::vector::{LANES, dot};
 
-/// `out[i, j]` = sum over k of `a[i, k]` `b[j, k]`, for as many rows as there are; the rest of `out` stays as it is.
+/// `out[i, j]` = sum over k of `a[i, k]` `b[j, k]`, for as many rows as there are; the rest of
+/// `out` stays as it is.
 ///
 /// # Panics
 /// If the width is 0 or no multiple of 16.
@@ -15,7 +18,8 @@ pub fn row_products(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
     let rows = rows.zip(out.iter_mut());
     #[cfg(target_arch = "x86_64")]
     if super::simd::level() == super::simd::Level::Avx512 {
-        // SAFETY: `level` has seen the features on this processor; a row is a multiple of 16 numbers, as asserted.
+        // SAFETY: `level` has seen the features on this processor; a row is a multiple of 16
+        // numbers, as asserted.
         return unsafe { x86::in_fours(rows) };
     }
     rows.for_each(|((x, y), out)| *out = dot(x, y));
@@ -30,7 +34,9 @@ mod x86 {
     ///
     /// # Safety
     /// As for [`four_products`].
-    pub unsafe fn in_fours<'a>(mut rows: impl Iterator<Item = ((&'a [f32], &'a [f32]), &'a mut f32)>) {
+    pub unsafe fn in_fours<'a>(
+        mut rows: impl Iterator<Item = ((&'a [f32], &'a [f32]), &'a mut f32)>,
+    ) {
         while let Some(first) = rows.next() {
             let four = [Some(first), rows.next(), rows.next(), rows.next()];
             if let [Some(p), Some(q), Some(r), Some(s)] = four {
@@ -44,7 +50,8 @@ mod x86 {
     }
 
     /// # Safety
-    /// All rows must have the same length, a multiple of 16, and the processor must have AVX-512 F and DQ.
+    /// All rows must have the same length, a multiple of 16, and the processor must have AVX-512 F
+    /// and DQ.
     #[target_feature(enable = "avx512f,avx512dq")]
     pub unsafe fn four_products(rows: [(&[f32], &[f32]); 4]) -> [f32; 4] {
         let mut quarters = [_mm_setzero_ps(); 4];
@@ -56,7 +63,8 @@ mod x86 {
                 lanes = _mm512_fmadd_ps(x, y, lanes);
             }
             // Lanes i and i + 8, then i and i + 4.
-            let half = _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps::<1>(lanes));
+            let half =
+                _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps::<1>(lanes));
             *quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half));
         }
         let [mut l0, mut l1, mut l2, mut l3] = quarters;
@@ -76,7 +84,9 @@ mod tests {
 
     #[test]
     fn products_of_rows_have_the_bits_of_one_product_each() {
-        let numbers = |shift: f32| -> Vec<f32> { (0..3 * 48).map(|i| (i as f32 * 0.7 + shift).sin()).collect() };
+        let numbers = |shift: f32| -> Vec<f32> {
+            (0..3 * 48).map(|i| (i as f32 * 0.7 + shift).sin()).collect()
+        };
         let (a, b) = (numbers(0.0), numbers(1.0));
         for rows in 1..=3 {
             let b = &b[..rows * 48];

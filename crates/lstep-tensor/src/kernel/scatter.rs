@@ -1,7 +1,8 @@
 //! Adding many rows to few, in an order that depends on neither threads nor memory.
 //!
-//! Contributions are first grouped by target row with a stable counting sort; each target then adds its own in their
-//! original order. Targets are independent, so they can be shared between threads without atomics.
+//! Contributions are first grouped by target row with a stable counting sort; each target then adds
+//! its own in their original order. Targets are independent, so they can be shared between threads
+//! without atomics.
 
 use crate::kernel::vector;
 use crate::matrix::MatrixMut;
@@ -36,7 +37,8 @@ pub(crate) fn scatter_add<'s>(
     });
 }
 
-/// For each of `count` rows where its entries start in the second list, which holds the places j with `rows[j]` = row.
+/// For each of `count` rows where its entries start in the second list, which holds the places j
+/// with `rows[j]` = row.
 fn group<'i>(rows: &[u32], count: usize, integers: &'i mut Vec<u32>) -> (&'i [u32], &'i [u32]) {
     integers.clear();
     integers.resize(count + 2 + rows.len(), 0);

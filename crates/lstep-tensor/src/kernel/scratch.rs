@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use crate::slab::Slab;
 
 thread_local! {
-    // A stack, not one buffer: while a thread waits for its parallel parts it may run a task of someone else's step.
+    // A stack, not one buffer: while a thread waits for its parallel parts it may run a task of
+    // someone else's step.
     static FREE: RefCell<Vec<Slab>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -1,7 +1,7 @@
 //! Run-time choice of the instruction set: one body, compiled once per set.
 //!
-//! Two alternatives lost: `-C target-cpu=native`, because binaries must run on other machines, and hand-written
-//! intrinsics everywhere, because only the matrix product needs them.
+//! Two alternatives lost: `-C target-cpu=native`, because binaries must run on other machines, and
+//! hand-written intrinsics everywhere, because only the matrix product needs them.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -35,8 +35,8 @@ pub fn level() -> Level {
     }
 }
 
-/// Restricts the instruction set to `limit` or below, and returns what is now used. Results do not change, only speed:
-/// this exists so that tests can check exactly that.
+/// Restricts the instruction set to `limit` or below, and returns what is now used. Results do not
+/// change, only speed: this exists so that tests can check exactly that.
 pub fn limit_level(limit: Level) -> Level {
     let level = best().min(limit);
     LEVEL.store(level as u8, Ordering::Relaxed);
@@ -62,7 +62,8 @@ fn best() -> Level {
     Level::Portable
 }
 
-/// Asks for the values to be brought near, for use soon; does nothing where the processor cannot be asked.
+/// Asks for the values to be brought near, for use soon; does nothing where the processor cannot be
+/// asked.
 #[inline(always)]
 pub fn prefetch(values: &[f32]) {
     #[cfg(target_arch = "x86_64")]

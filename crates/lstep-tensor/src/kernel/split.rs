@@ -1,14 +1,19 @@
-//! Products of split numbers: x = h + l + rest, where h is x and l is x - h, each rounded to eight significant bits (bf16).
+//! Matmul of split numbers: x = h + l + rest, where h is x and l is x - h, each rounded to eight
+//! significant bits (bf16).
 //!
-//! A B is then (A_h + A_l)(B_h + B_l) without A_l B_l, right to about 16 bits. The processor's matrix unit multiplies such numbers, at its best, sixteen times as fast
-//! as vectors multiply f32, so three products instead of one still are faster, packing included.
+//! A B is then (A_h + A_l)(B_h + B_l) without A_l B_l, right to about 16 bits. The processor's
+//! matrix unit multiplies such numbers, at its best, sixteen times as fast as vectors multiply f32,
+//! so three products instead of one still are faster, packing included.
 //!
-//! The definition, whatever computes it: C begins with zero or what it was. For each 32 steps of depth, the last of which may be filled up with
-//! zeros, the products l h, h h and h l (of A and B) are added to C one after the other; each is the sum of two chains of fused
-//! multiply-adds from zero, one over the first 16 steps and one over the others. Numbers below the smallest normal one count as zero. `amx.rs` has
-//! the unit do that; [`emulate`] is the same in plain code, for other processors.
+//! The definition, whatever computes it: C begins with zero or what it was. For each 32 steps of
+//! depth, the last of which may be filled up with zeros, the products l h, h h and h l (of A and B)
+//! are added to C one after the other; each is the sum of two chains of fused multiply-adds from
+//! zero, one over the first 16 steps and one over the others. Numbers below the smallest normal one
+//! count as zero. `amx.rs` has the unit do that; [`emulate`] is the same in plain code, for other
+//! processors.
 //!
-//! Both factors are packed into tiles of 16 lines (rows of A, columns of B) by 32 steps, a step and the sixteenth after it in one word of 32 bits.
+//! Both factors are packed into tiles of 16 lines (rows of A, columns of B) by 32 steps, a step and
+//! the sixteenth after it in one word of 32 bits.
 
 use std::ops::Range;
 
@@ -36,7 +41,7 @@ pub fn has_matrix_unit() -> bool {
     false
 }
 
-/// [`Products::Split`](super::gemm::Products::Split), by the matrix unit if there is one.
+/// [`Matmul::Bf16x2`](super::gemm::Matmul::Bf16x2), by the matrix unit if there is one.
 pub(super) struct Split {
     #[cfg_attr(
         not(all(target_arch = "x86_64", target_os = "linux")),
@@ -70,14 +75,28 @@ impl Kernel for Split {
         n.div_ceil(SIDE) * side_len(depth)
     }
 
-    fn pack(&self, b: Factor<'_>, from: usize, depth: usize, n: usize, packed: &mut [f32], share: bool) {
+    fn pack(
+        &self,
+        b: Factor<'_>,
+        from: usize,
+        depth: usize,
+        n: usize,
+        packed: &mut [f32],
+        share: bool,
+    ) {
         let packed = &mut packed[..self.packed_len(depth, n)];
         let lines = Lines { data: b.data, line_stride: b.column_stride, step_stride: b.row_stride };
         // Moving a number takes as long as several operations on it.
         let work = if share { 4 * packed.len() } else { 0 };
         parallel::chunks(packed, side_len(depth), work, |index, side| {
             let first = index * SIDE;
-            pack_side(lines, first..n.min(first + SIDE), from..from + depth, Order::StepsOfLines, side);
+            pack_side(
+                lines,
+                first..n.min(first + SIDE),
+                from..from + depth,
+                Order::StepsOfLines,
+                side,
+            );
         });
     }
 
@@ -112,19 +131,27 @@ impl Kernel for Split {
                     let columns = SIDE.min(c.cols - column);
                     let (stride, a) = (c.stride, &*of_a);
                     if rows == SIDE && columns == SIDE {
-                        square(Square { a, b, c: &mut c.data[row * stride + column..], stride, add });
+                        square(Square {
+                            a,
+                            b,
+                            c: &mut c.data[row * stride + column..],
+                            stride,
+                            add,
+                        });
                         continue;
                     }
                     // A square that reaches over the edge of C is made beside it.
                     if add {
                         edge.fill(0.0);
                         for (i, line) in edge.chunks_exact_mut(SIDE).take(rows).enumerate() {
-                            line[..columns].copy_from_slice(&c.data[(row + i) * stride + column..][..columns]);
+                            line[..columns]
+                                .copy_from_slice(&c.data[(row + i) * stride + column..][..columns]);
                         }
                     }
                     square(Square { a, b, c: edge, stride: SIDE, add });
                     for (i, line) in edge.chunks_exact(SIDE).take(rows).enumerate() {
-                        c.data[(row + i) * stride + column..][..columns].copy_from_slice(&line[..columns]);
+                        c.data[(row + i) * stride + column..][..columns]
+                            .copy_from_slice(&line[..columns]);
                     }
                 }
             }
@@ -137,7 +164,8 @@ fn side_len(depth: usize) -> usize {
     depth.div_ceil(STEPS) * GROUP
 }
 
-/// A factor as lines: step k of line i is `data[i * line_stride + k * step_stride]`. One of the strides is 1.
+/// A factor as lines: step k of line i is `data[i * line_stride + k * step_stride]`. One of the
+/// strides is 1.
 #[derive(Clone, Copy)]
 struct Lines<'a> {
     data: &'a [f32],
@@ -155,11 +183,19 @@ enum Order {
 }
 
 /// Packs up to 32 lines; what is missing to 32 lines and to a multiple of 32 steps is zero.
-fn pack_side(lines: Lines<'_>, range: Range<usize>, depth: Range<usize>, order: Order, side: &mut [f32]) {
+fn pack_side(
+    lines: Lines<'_>,
+    range: Range<usize>,
+    depth: Range<usize>,
+    order: Order,
+    side: &mut [f32],
+) {
     for (group, step) in side.chunks_exact_mut(GROUP).zip(depth.clone().step_by(STEPS)) {
         let (high, low) = group.split_at_mut(2 * TILE);
         let steps = step..depth.end.min(step + STEPS);
-        for (tile, (high, low)) in high.chunks_exact_mut(TILE).zip(low.chunks_exact_mut(TILE)).enumerate() {
+        for (tile, (high, low)) in
+            high.chunks_exact_mut(TILE).zip(low.chunks_exact_mut(TILE)).enumerate()
+        {
             let first = range.start + tile * LINES;
             let count = range.end.saturating_sub(first).min(LINES);
             if count < LINES || steps.len() < STEPS {
@@ -199,7 +235,8 @@ fn parts(x: f32) -> (u32, u32) {
     (high, rounded(x - f32::from_bits(high)))
 }
 
-/// The words of 16 steps and the 16 after them, or of one step and the sixteenth after it for 16 lines.
+/// The words of 16 steps and the 16 after them, or of one step and the sixteenth after it for 16
+/// lines.
 #[inline(always)]
 fn pack_words(earlier: &[f32; LINES], later: &[f32; LINES], high: &mut [f32], low: &mut [f32]) {
     for ((high, low), (&x, &y)) in high.iter_mut().zip(low).zip(earlier.iter().zip(later)) {

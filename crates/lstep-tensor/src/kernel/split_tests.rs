@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kernel::gemm::tests::Case;
-use crate::kernel::gemm::{Into, Products, multiply_as};
+use crate::kernel::gemm::{Into, Matmul, multiply_as};
 use crate::matrix::Matrix;
 
 /// Numbers of very different sizes, zeros and numbers below the smallest normal one among them.
@@ -58,7 +58,7 @@ proptest! {
         a_transposed: bool, b_transposed: bool, add: bool, seed: u32,
     ) {
         let case = Case { m, n, depth, a_transposed, b_transposed, add, seed };
-        case.check(Products::Split, values, plain);
+        case.check(Matmul::Bf16x2, values, plain);
     }
 
     #[test]
@@ -75,21 +75,27 @@ fn a_product_of_split_numbers_is_near_the_exact_one() {
     let (m, n, depth) = (100, 90, 700);
     let uniform = |n: usize, seed: u32| -> Vec<f32> {
         (0..n as u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) ^ seed).wrapping_mul(40_503) as f32 / u32::MAX as f32 - 0.5)
+            .map(|i| {
+                (i.wrapping_mul(2_654_435_761) ^ seed).wrapping_mul(40_503) as f32 / u32::MAX as f32
+                    - 0.5
+            })
             .collect()
     };
     let (a, b) = (uniform(m * depth, 1), uniform(n * depth, 2));
     let mut c = vec![0.0; m * n];
-    let (x, y) = (Factor::of(Matrix::new(&a, m, depth)), Factor::transposed(Matrix::new(&b, n, depth)));
-    multiply_as(Products::Split, x, y, depth, MatrixMut::new(&mut c, m, n), Into::Overwrite);
+    let (x, y) =
+        (Factor::of(Matrix::new(&a, m, depth)), Factor::transposed(Matrix::new(&b, n, depth)));
+    multiply_as(Matmul::Bf16x2, x, y, depth, MatrixMut::new(&mut c, m, n), Into::Overwrite);
     let mut square_error = 0.0;
     for i in 0..m {
         for j in 0..n {
-            let exact: f64 = (0..depth).map(|k| f64::from(a[i * depth + k]) * f64::from(b[j * depth + k])).sum();
+            let exact: f64 =
+                (0..depth).map(|k| f64::from(a[i * depth + k]) * f64::from(b[j * depth + k])).sum();
             square_error += (f64::from(c[i * n + j]) - exact).powi(2);
         }
     }
-    // Products are of size 1/12, their errors of a few parts in 2^18, and 700 independent ones add up.
+    // Matmul are of size 1/12, their errors of a few parts in 2^18, and 700 independent ones add
+    // up.
     let typical = (square_error / (m * n) as f64).sqrt();
     assert!(typical < 700_f64.sqrt() / 12.0 * 2.0_f64.powi(-16), "{typical}");
     assert!(typical > 0.0);

@@ -1,7 +1,7 @@
 //! Loops over one or two slices: sums, dot products, scaled additions.
 //!
-//! Reductions run over 16 running sums folded as a tree. The order is the same for any vector width, and the error is
-//! smaller than that of one running sum.
+//! Reductions run over 16 running sums folded as a tree. The order is the same for any vector
+//! width, and the error is smaller than that of one running sum.
 
 use super::math;
 
@@ -180,13 +180,16 @@ multiversion! {
     }
 }
 
-/// out += sum over `rows` of `factor * row`, several rows in one pass so that `out` is loaded and stored once per four.
+/// out += sum over `rows` of `factor * row`, several rows in one pass so that `out` is loaded and
+/// stored once per four.
 ///
 /// The order of additions into each element is that of the iterator, whatever the grouping.
 pub(crate) fn add_rows<'a>(out: &mut [f32], mut rows: impl Iterator<Item = (&'a [f32], f32)>) {
     loop {
         match (rows.next(), rows.next(), rows.next(), rows.next()) {
-            (Some(a), Some(b), Some(c), Some(d)) => add_four(out, a.0, b.0, c.0, d.0, [a.1, b.1, c.1, d.1]),
+            (Some(a), Some(b), Some(c), Some(d)) => {
+                add_four(out, a.0, b.0, c.0, d.0, [a.1, b.1, c.1, d.1])
+            }
             (a, b, c, _) => {
                 for (row, factor) in [a, b, c].into_iter().flatten() {
                     add_scaled(out, row, factor);
@@ -268,9 +271,13 @@ mod tests {
 
     #[test]
     fn adding_rows_in_fours_gives_the_bits_of_adding_them_singly() {
-        let rows: Vec<Vec<f32>> = (0..7).map(|r| (0..37).map(|i| ((r * 37 + i) as f32).sin()).collect()).collect();
+        let rows: Vec<Vec<f32>> =
+            (0..7).map(|r| (0..37).map(|i| ((r * 37 + i) as f32).sin()).collect()).collect();
         let mut fused = vec![0.5; 37];
-        add_rows(&mut fused, rows.iter().enumerate().map(|(r, row)| (row.as_slice(), 0.1 * r as f32)));
+        add_rows(
+            &mut fused,
+            rows.iter().enumerate().map(|(r, row)| (row.as_slice(), 0.1 * r as f32)),
+        );
         let mut single = vec![0.5; 37];
         for (r, row) in rows.iter().enumerate() {
             add_scaled(&mut single, row, 0.1 * r as f32);

@@ -1,15 +1,16 @@
 //! Sums of cosines of ages that all grow together, without going over the ages again.
 //!
-//! cos(w (a + l)) = cos(w a) cos(w l) - sin(w a) sin(w l), so the sums of cos(w a) and of sin(w a) over all ages a tell the sum of
-//! cos(w (a + l)) for any l. What took a cosine for every age takes one and a sine. Angles are `f64` up to the reduction, as everywhere.
+//! cos(w (a + l)) = cos(w a) cos(w l) - sin(w a) sin(w l), so the sums of cos(w a) and of sin(w a)
+//! over all ages a tell the sum of cos(w (a + l)) for any l. What took a cosine for every age takes
+//! one and a sine. Angles are `f64` up to the reduction, as everywhere.
 
 use super::math;
 
 /// Frequencies at once: two vectors of `f64`, one of `f32`.
 const BLOCK: usize = 16;
 
-/// Fills `out`, four rows of as many numbers as there are frequencies: the sums over ages of cos(w a), of sin(w a), and of both times the
-/// age's weight.
+/// Fills `out`, four rows of as many numbers as there are frequencies: the sums over ages of cos(w
+/// a), of sin(w a), and of both times the age's weight.
 ///
 /// # Panics
 /// If there are not as many weights as ages, or `out` has no room for four rows.
@@ -80,14 +81,24 @@ mod tests {
             let mut waves = vec![0.0; 4 * frequencies.len()];
             wave_sums(ages, weights, &frequencies, &mut waves);
             for later in [0.0, 1.0, 12_345.678, 31_557_600.0] {
-                let (mut plain, mut weighted) = (vec![9.0; frequencies.len()], vec![9.0; frequencies.len()]);
+                let (mut plain, mut weighted) =
+                    (vec![9.0; frequencies.len()], vec![9.0; frequencies.len()]);
                 waves_later(&waves, later, &frequencies, &mut plain, &mut weighted);
                 for (i, &frequency) in frequencies.iter().enumerate() {
                     let cosine = |age: &f64| ((age + later) * frequency).cos();
                     let expected: f64 = ages.iter().map(cosine).sum();
-                    assert!((f64::from(plain[i]) - expected).abs() < 3e-6, "{later} {frequency}: {}", plain[i]);
-                    let expected: f64 = ages.iter().zip(weights).map(|(age, &w)| cosine(age) * f64::from(w)).sum();
-                    assert!((f64::from(weighted[i]) - expected).abs() < 6e-6, "{later} {frequency}: {}", weighted[i]);
+                    assert!(
+                        (f64::from(plain[i]) - expected).abs() < 3e-6,
+                        "{later} {frequency}: {}",
+                        plain[i]
+                    );
+                    let expected: f64 =
+                        ages.iter().zip(weights).map(|(age, &w)| cosine(age) * f64::from(w)).sum();
+                    assert!(
+                        (f64::from(weighted[i]) - expected).abs() < 6e-6,
+                        "{later} {frequency}: {}",
+                        weighted[i]
+                    );
                 }
             }
         }

@@ -51,12 +51,19 @@ pub(crate) struct Attention {
 }
 
 impl Tape<'_> {
-    /// For each block and head, softmax(Q K^T / sqrt(d)) V over the keys that take part: `q` is [b tq, heads d], `k` is
-    /// [b tk, heads d], `v` is [b tk, heads e], the result is [b tq, heads e]. A block without any key gives zeros.
+    /// For each block and head, softmax(Q K^T / sqrt(d)) V over the keys that take part: `q` is [b
+    /// tq, heads d], `k` is [b tk, heads d], `v` is [b tk, heads e], the result is [b tq, heads e].
+    /// A block without any key gives zeros.
     pub fn attention(&mut self, q: Var, k: Var, v: Var, heads: Heads) -> Var {
-        let ((q_rows, width), (k_rows, k_width), (v_rows, v_width)) = (self.shape(q), self.shape(k), self.shape(v));
+        let ((q_rows, width), (k_rows, k_width), (v_rows, v_width)) =
+            (self.shape(q), self.shape(k), self.shape(v));
         let blocks = q_rows / heads.query_rows.max(1);
-        assert_eq!(q_rows, blocks * heads.query_rows, "{q_rows} queries are no blocks of {}", heads.query_rows);
+        assert_eq!(
+            q_rows,
+            blocks * heads.query_rows,
+            "{q_rows} queries are no blocks of {}",
+            heads.query_rows
+        );
         assert_eq!(
             (k_rows, v_rows),
             (blocks * heads.key_rows, blocks * heads.key_rows),
@@ -135,7 +142,8 @@ impl Attention {
             let (keys, marks) = self.keys(read, block);
             for head in 0..heads {
                 let part = self.head(read, block, head, keys);
-                let columns = MatrixMut::new(out, query_rows, heads * v_width).columns_from(head * v_width, v_width);
+                let columns = MatrixMut::new(out, query_rows, heads * v_width)
+                    .columns_from(head * v_width, v_width);
                 let from = head * query_rows * key_rows;
                 let weights = &mut weights[from..from + query_rows * key_rows];
                 let first = ((block * heads + head) * query_rows * key_rows) as u32;
@@ -154,11 +162,22 @@ impl Attention {
                 .for_each(|(i, (o, w))| task(i, o, w));
         } else {
             let weights = weights.data.chunks_mut(weights_size);
-            out.data.chunks_mut(out_size).zip(weights).enumerate().for_each(|(i, (o, w))| task(i, o, w));
+            out.data
+                .chunks_mut(out_size)
+                .zip(weights)
+                .enumerate()
+                .for_each(|(i, (o, w))| task(i, o, w));
         }
     }
 
-    fn run_head(&self, head: Head<'_>, marks: Option<&[u32]>, weights: &mut [f32], mut out: MatrixMut<'_>, first: u32) {
+    fn run_head(
+        &self,
+        head: Head<'_>,
+        marks: Option<&[u32]>,
+        weights: &mut [f32],
+        mut out: MatrixMut<'_>,
+        first: u32,
+    ) {
         let keys = head.k.rows;
         let key_rows = self.heads.key_rows;
         let mut weights = MatrixMut { data: weights, rows: out.rows, cols: keys, stride: key_rows };
@@ -167,7 +186,13 @@ impl Attention {
             return;
         }
         let depth = head.q.cols;
-        multiply_here(Factor::of(head.q), Factor::transposed(head.k), depth, weights.reborrow(), Into::Overwrite);
+        multiply_here(
+            Factor::of(head.q),
+            Factor::transposed(head.k),
+            depth,
+            weights.reborrow(),
+            Into::Overwrite,
+        );
         for i in 0..weights.rows {
             let row = weights.row(i);
             vector::scale(row, Self::scale(depth));
@@ -215,22 +240,32 @@ impl Attention {
             let (dy, [dq, dk, dv]) = grads.several(self.out, vars);
             let strides = [dq.stride, dk.stride, dv.stride];
             let task = |(block, ((dq, dk), dv)): BlockTargets<'_>| {
-                let view =
-                    |data, i: usize| MatrixMut { data, rows: row_counts[i], cols: widths[i], stride: strides[i] };
+                let view = |data, i: usize| MatrixMut {
+                    data,
+                    rows: row_counts[i],
+                    cols: widths[i],
+                    stride: strides[i],
+                };
                 self.backward_block(&read, dy, block, [view(dq, 0), view(dk, 1), view(dv, 2)]);
             };
             let size = |i: usize| row_counts[i] * strides[i];
             if parallel::is_worth(work) {
                 let (dk, dv) = (dk.data.par_chunks_mut(size(1)), dv.data.par_chunks_mut(size(2)));
-                dq.data.par_chunks_mut(size(0)).zip(dk).zip(dv).enumerate().with_max_len(1).for_each(task);
+                dq.data
+                    .par_chunks_mut(size(0))
+                    .zip(dk)
+                    .zip(dv)
+                    .enumerate()
+                    .with_max_len(1)
+                    .for_each(task);
             } else {
                 let (dk, dv) = (dk.data.chunks_mut(size(1)), dv.data.chunks_mut(size(2)));
                 dq.data.chunks_mut(size(0)).zip(dk).zip(dv).enumerate().for_each(task);
             }
             return;
         }
-        // Some operands share memory (self-attention of one matrix) or are constants: all three gradients are made
-        // aside, block by block, and added one after the other.
+        // Some operands share memory (self-attention of one matrix) or are constants: all three
+        // gradients are made aside, block by block, and added one after the other.
         let sizes: [usize; 3] = std::array::from_fn(|i| row_counts[i] * widths[i]);
         let size = sizes.iter().sum();
         let aside = backward.scratch.floats.take(blocks * size);
@@ -259,7 +294,13 @@ impl Attention {
         }
     }
 
-    fn backward_block(&self, read: &Reader<'_>, dy: Matrix<'_>, block: usize, targets: [MatrixMut<'_>; 3]) {
+    fn backward_block(
+        &self,
+        read: &Reader<'_>,
+        dy: Matrix<'_>,
+        block: usize,
+        targets: [MatrixMut<'_>; 3],
+    ) {
         let Heads { heads, query_rows, key_rows, .. } = self.heads;
         let [mut dq, mut dk, mut dv] = targets;
         let (keys, _) = self.keys(read, block);
@@ -273,7 +314,8 @@ impl Attention {
             let first_row = (block * heads + head) * query_rows;
             let first = (first_row * key_rows) as u32;
             let a = weights.rows_from(first_row, query_rows).columns_from(0, keys);
-            let dy = dy.rows_from(block * query_rows, query_rows).columns_from(head * v_width, v_width);
+            let dy =
+                dy.rows_from(block * query_rows, query_rows).columns_from(head * v_width, v_width);
             let dv = dv.reborrow().columns_from(head * v_width, v_width);
             let dv = MatrixMut { rows: keys, ..dv };
             self.with_dropped(a, first, |a| {
@@ -282,7 +324,13 @@ impl Attention {
             scratch::with(2 * query_rows * keys, |memory| {
                 let (da, ds) = memory.split_at_mut(query_rows * keys);
                 let product = MatrixMut::new(da, query_rows, keys);
-                multiply_here(Factor::of(dy), Factor::transposed(part.v), v_width, product, Into::Overwrite);
+                multiply_here(
+                    Factor::of(dy),
+                    Factor::transposed(part.v),
+                    v_width,
+                    product,
+                    Into::Overwrite,
+                );
                 ds.fill(0.0);
                 for (i, (da, ds)) in da.chunks_mut(keys).zip(ds.chunks_mut(keys)).enumerate() {
                     if let Some(mask) = self.mask {
@@ -295,7 +343,13 @@ impl Attention {
                 multiply_here(Factor::of(ds), Factor::of(part.k), keys, dq, Into::Add);
                 let dk = dk.reborrow().columns_from(head * width, width);
                 let dk = MatrixMut { rows: keys, ..dk };
-                multiply_here(Factor::transposed(ds), Factor::of(part.q), query_rows, dk, Into::Add);
+                multiply_here(
+                    Factor::transposed(ds),
+                    Factor::of(part.q),
+                    query_rows,
+                    dk,
+                    Into::Add,
+                );
             });
         }
     }

@@ -1,4 +1,5 @@
-//! Dropout whose masks are a function of seed, step, operation and place: nothing is stored, nothing depends on threads.
+//! Dropout whose masks are a function of seed, step, operation and place: nothing is stored,
+//! nothing depends on threads.
 
 use crate::backward::Backward;
 use crate::parallel;
@@ -69,8 +70,8 @@ multiversion! {
 }
 
 impl Tape<'_> {
-    /// y = x m / (1 - rate), m 0 with probability `rate` and 1 otherwise: [n, c] to [n, c]. Without training it is x
-    /// itself.
+    /// y = x m / (1 - rate), m 0 with probability `rate` and 1 otherwise: [n, c] to [n, c]. Without
+    /// training it is x itself.
     ///
     /// # Panics
     /// If `rate` is not in [0, 1).

@@ -123,7 +123,8 @@ impl Tape<'_> {
         out
     }
 
-    /// `y[i, j]` = `column[i]` `x[i, j]`: x is [n, c], `column` is [n, 1]. With zeros and ones it masks rows.
+    /// `y[i, j]` = `column[i]` `x[i, j]`: x is [n, c], `column` is [n, 1]. With zeros and ones it
+    /// masks rows.
     pub fn scale_rows(&mut self, x: Var, column: Var) -> Var {
         let (rows, cols) = self.shape(x);
         assert_eq!(self.shape(column), (rows, 1), "a factor for each of {rows} rows");
@@ -148,7 +149,12 @@ impl Unary {
         let known = backward.read.matrix(known);
         map(backward.grads.own(self.out), [known], 4, |g, [known]| self.f.chain(known, g));
         let (dy, dx, fresh) = backward.grads.pair_or_fresh(self.out, self.x);
-        map(dx, [dy], 1, |dx, [dy]| if fresh { dx.copy_from_slice(dy) } else { vector::add(dx, dy) });
+        map(
+            dx,
+            [dy],
+            1,
+            |dx, [dy]| if fresh { dx.copy_from_slice(dy) } else { vector::add(dx, dy) },
+        );
     }
 }
 
@@ -170,9 +176,10 @@ pub(crate) struct Binary {
 impl Binary {
     /// Sum: da += dy, db += dy (or -= dy). Product: da += dy b, db += dy a.
     pub fn backward(&self, backward: &mut Backward<'_>) {
-        for (x, other, sign) in
-            [(self.a, self.b, 1.0), (self.b, self.a, if self.kind == Kind::Sub { -1.0 } else { 1.0 })]
-        {
+        for (x, other, sign) in [
+            (self.a, self.b, 1.0),
+            (self.b, self.a, if self.kind == Kind::Sub { -1.0 } else { 1.0 }),
+        ] {
             if !backward.grads.wants(x) {
                 continue;
             }
@@ -180,17 +187,20 @@ impl Binary {
             if self.kind == Kind::Mul {
                 let other = backward.read.matrix(other);
                 map(dx, [dy, other], 1, |dx, [dy, other]| {
-                    if fresh { vector::product(dx, dy, other) } else { vector::add_product(dx, dy, other) }
+                    if fresh {
+                        vector::product(dx, dy, other)
+                    } else {
+                        vector::add_product(dx, dy, other)
+                    }
                 });
             } else {
-                map(
-                    dx,
-                    [dy],
-                    1,
-                    |dx, [dy]| {
-                        if fresh { vector::scaled(dx, dy, sign) } else { vector::add_scaled(dx, dy, sign) }
-                    },
-                );
+                map(dx, [dy], 1, |dx, [dy]| {
+                    if fresh {
+                        vector::scaled(dx, dy, sign)
+                    } else {
+                        vector::add_scaled(dx, dy, sign)
+                    }
+                });
             }
         }
     }

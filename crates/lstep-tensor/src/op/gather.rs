@@ -52,8 +52,8 @@ impl Tape<'_> {
 
     /// `y[i]` = f(`u[u_rows[i]]` + `v[v_rows[i]]` + bias), [m, c].
     ///
-    /// A linear layer of a concatenated pair, f(W [h_u | h_v] + b), is this with u = h A^T and v = h B^T, W = [A | B]: the
-    /// products are made once per row of h, not once per pair.
+    /// A linear layer of a concatenated pair, f(W [h_u | h_v] + b), is this with u = h A^T and v =
+    /// h B^T, W = [A | B]: the products are made once per row of h, not once per pair.
     pub fn gather_pair(&mut self, pair: Pair, bias: Option<Var>, activation: Activation) -> Var {
         let Pair { u, u_rows, v, v_rows } = pair;
         let cols = self.shape(u).1;
@@ -108,15 +108,23 @@ pub(crate) struct GatherPair {
 }
 
 impl GatherPair {
-    /// With dz = dy f'(.): `du[u_rows[i]]` += `dz[i]`, `dv[v_rows[i]]` += `dz[i]`, dbias += column sums of dz.
+    /// With dz = dy f'(.): `du[u_rows[i]]` += `dz[i]`, `dv[v_rows[i]]` += `dz[i]`, dbias += column
+    /// sums of dz.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
         let grads = &mut backward.grads;
-        map(grads.own(self.out), [read.matrix(self.known)], 4, |g, [known]| self.activation.chain(known, g));
+        map(grads.own(self.out), [read.matrix(self.known)], 4, |g, [known]| {
+            self.activation.chain(known, g)
+        });
         for (x, rows) in [(self.pair.u, self.pair.u_rows), (self.pair.v, self.pair.v_rows)] {
             if grads.wants(x) {
                 let (dz, dx) = grads.pair(self.out, x);
-                scatter_add(dx, read.indices(rows), |i| (dz.row(i), 1.0), &mut backward.scratch.integers);
+                scatter_add(
+                    dx,
+                    read.indices(rows),
+                    |i| (dz.row(i), 1.0),
+                    &mut backward.scratch.integers,
+                );
             }
         }
         if let Some(bias) = self.bias.filter(|&bias| grads.wants(bias)) {

@@ -35,19 +35,35 @@ pub(crate) struct Linear {
 }
 
 impl Tape<'_> {
-    /// y = f(x W^T + b): x is [n, in], `weight` W is [out, in], `bias` b is [1, out], y is [n, out].
+    /// y = f(x W^T + b): x is [n, in], `weight` W is [out, in], `bias` b is [1, out], y is [n,
+    /// out].
     ///
     /// Row i of y depends on row i of x alone, bit for bit.
-    pub fn linear(&mut self, x: Var, weight: Var, bias: Option<Var>, activation: Activation) -> Var {
+    pub fn linear(
+        &mut self,
+        x: Var,
+        weight: Var,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
         self.layer(x, weight, bias, Then { activation, dropout: 0.0, add: None })
     }
 
-    /// [`Tape::linear`], written into `out` [n, out], which may be the [`columns`](Tape::columns) of a wider matrix.
-    pub fn linear_into(&mut self, out: Var, x: Var, weight: Var, bias: Option<Var>, activation: Activation) {
+    /// [`Tape::linear`], written into `out` [n, out], which may be the [`columns`](Tape::columns)
+    /// of a wider matrix.
+    pub fn linear_into(
+        &mut self,
+        out: Var,
+        x: Var,
+        weight: Var,
+        bias: Option<Var>,
+        activation: Activation,
+    ) {
         self.layer_into(out, x, weight, bias, Then { activation, dropout: 0.0, add: None });
     }
 
-    /// [`Tape::linear`], [`Tape::dropout`] and [`Tape::add`] in one pass, with the bits of one after the other.
+    /// [`Tape::linear`], [`Tape::dropout`] and [`Tape::add`] in one pass, with the bits of one
+    /// after the other.
     pub fn layer(&mut self, x: Var, weight: Var, bias: Option<Var>, then: Then) -> Var {
         let out = self.emit(self.shape(x).0, self.shape(weight).0);
         self.layer_into(out, x, weight, bias, then);
@@ -58,7 +74,11 @@ impl Tape<'_> {
         let Then { activation, dropout, add } = then;
         let ((rows, inputs), (outputs, expected)) = (self.shape(x), self.shape(weight));
         assert_eq!(inputs, expected, "a layer of {expected} inputs was given {inputs} columns");
-        assert_eq!(self.shape(out), (rows, outputs), "a layer of {outputs} outputs for {rows} rows");
+        assert_eq!(
+            self.shape(out),
+            (rows, outputs),
+            "a layer of {outputs} outputs for {rows} rows"
+        );
         if let Some(bias) = bias {
             assert_eq!(self.shape(bias), (1, outputs), "a bias for {outputs} outputs");
         }
@@ -95,7 +115,9 @@ impl Tape<'_> {
         multiply_and_finish(products, a, b, inputs, product, Finish { beside, run: &finish });
         let slopes = keep.then_some(slopes);
         let inputs = [x, weight, bias.unwrap_or(weight), add.unwrap_or(weight)];
-        self.record(out, &inputs, || Linear { x, weight, bias, activation, mask, add, slopes, out }.into());
+        self.record(out, &inputs, || {
+            Linear { x, weight, bias, activation, mask, add, slopes, out }.into()
+        });
     }
 
     /// C = A B: A is [m, k], B is [k, n], C is [m, n].
@@ -104,20 +126,33 @@ impl Tape<'_> {
         assert_eq!(depth, expected, "{rows} x {depth} times {expected} x {cols}");
         let (out, products) = (self.emit(rows, cols), self.products);
         let (read, [c]) = self.forward([out]);
-        multiply_as(products, Factor::of(read.matrix(a)), Factor::of(read.matrix(b)), depth, c, Into::Overwrite);
+        multiply_as(
+            products,
+            Factor::of(read.matrix(a)),
+            Factor::of(read.matrix(b)),
+            depth,
+            c,
+            Into::Overwrite,
+        );
         self.record(out, &[a, b], || Matmul { a, b, out }.into());
         out
     }
 }
 
 impl Linear {
-    /// With m the mask and dz = dy m f'(.): dadd += dy, dx += dz W, dW += dz^T x, db += column sums of dz.
+    /// With m the mask and dz = dy m f'(.): dadd += dy, dx += dz W, dW += dz^T x, db += column sums
+    /// of dz.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let (read, products) = (backward.read, backward.products);
         let grads = &mut backward.grads;
         if let Some(add) = self.add.filter(|&add| grads.wants(add)) {
             let (dy, da, fresh) = grads.pair_or_fresh(self.out, add);
-            map(da, [dy], 1, |da, [dy]| if fresh { da.copy_from_slice(dy) } else { vector::add(da, dy) });
+            map(
+                da,
+                [dy],
+                1,
+                |da, [dy]| if fresh { da.copy_from_slice(dy) } else { vector::add(da, dy) },
+            );
         }
         // In place: nobody reads the gradient of this result again.
         let own = grads.own(self.out);
@@ -126,7 +161,8 @@ impl Linear {
         } else if let Some(mask) = self.mask {
             let (work, cols) = (8 * own.rows * own.cols, own.cols);
             parallel::rows(own, ROWS, work, |first, mut part| {
-                (0..part.rows).for_each(|i| apply_mask(part.row(i), mask, ((first + i) * cols) as u32));
+                (0..part.rows)
+                    .for_each(|i| apply_mask(part.row(i), mask, ((first + i) * cols) as u32));
             });
         } else if self.activation != Activation::Identity {
             map(own, [read.matrix(self.out)], 4, |g, [y]| self.activation.chain(y, g));
@@ -141,7 +177,14 @@ impl Linear {
         };
         let of_x = |dz: Matrix<'_>, dx: MatrixMut<'_>, fresh: bool| {
             let into = if fresh { Into::Overwrite } else { Into::Add };
-            multiply_as(products, Factor::of(dz), Factor::of(read.matrix(self.weight)), dz.cols, dx, into);
+            multiply_as(
+                products,
+                Factor::of(dz),
+                Factor::of(read.matrix(self.weight)),
+                dz.cols,
+                dx,
+                into,
+            );
         };
         let (weight, x) = (grads.wants(self.weight), grads.wants(self.x));
         if weight && x && grads.is_parameter(self.weight) && !grads.is_parameter(self.x) {
@@ -174,11 +217,25 @@ impl Matmul {
         let grads = &mut backward.grads;
         if grads.wants(self.a) {
             let (dc, da) = grads.pair(self.out, self.a);
-            multiply_as(products, Factor::of(dc), Factor::transposed(read.matrix(self.b)), dc.cols, da, Into::Add);
+            multiply_as(
+                products,
+                Factor::of(dc),
+                Factor::transposed(read.matrix(self.b)),
+                dc.cols,
+                da,
+                Into::Add,
+            );
         }
         if grads.wants(self.b) {
             let (dc, db) = grads.pair(self.out, self.b);
-            multiply_as(products, Factor::transposed(read.matrix(self.a)), Factor::of(dc), dc.rows, db, Into::Add);
+            multiply_as(
+                products,
+                Factor::transposed(read.matrix(self.a)),
+                Factor::of(dc),
+                dc.rows,
+                db,
+                Into::Add,
+            );
         }
     }
 }

@@ -12,8 +12,9 @@ pub(crate) struct CrossEntropy {
 }
 
 impl Tape<'_> {
-    /// mean over i of log(1 + e^z_i) - y_i z_i, the cross-entropy of sigmoid(z) and labels y in [0, 1]: both [n, c] to
-    /// [1, 1]. It never overflows: the logarithm is max(z, 0) + log(1 + e^-|z|), summed in `f64`.
+    /// mean over i of log(1 + e^z_i) - y_i z_i, the cross-entropy of sigmoid(z) and labels y in [0,
+    /// 1]: both [n, c] to [1, 1]. It never overflows: the logarithm is max(z, 0) + log(1 + e^-|z|),
+    /// summed in `f64`.
     pub fn cross_entropy(&mut self, logits: Var, labels: Var) -> Var {
         let (rows, cols) = self.shape(logits);
         assert_eq!(self.shape(labels), (rows, cols), "a label for every logit");

@@ -4,9 +4,10 @@
 //! y = x + m_2 (W_2 m_1 gelu(W_1 norm(x) + b_1) + b_2)                         for each block x, [tokens, channels]
 //! ```
 //!
-//! The norm is over the tokens of a channel, m_1 and m_2 are dropout masks. Channels stay side by side, so nothing is transposed and
-//! every loop runs over whole rows of channels; a block and all it needs fit in the first two levels of cache. Steps by themselves
-//! would work on rows of a few tokens, shorter than two vectors.
+//! The norm is over the tokens of a channel, m_1 and m_2 are dropout masks. Channels stay side by
+//! side, so nothing is transposed and every loop runs over whole rows of channels; a block and all
+//! it needs fit in the first two levels of cache. Steps by themselves would work on rows of a few
+//! tokens, shorter than two vectors.
 
 use super::dropout::{Mask, apply_mask, apply_mask_to_both};
 use crate::backward::Backward;
@@ -44,13 +45,15 @@ pub(crate) struct MixTokens {
     x: Var,
     net: TokenNet,
     masks: Option<[Mask; 2]>,
-    /// Of each block its mean, inverse deviation, inner values and their slopes; without columns outside training.
+    /// Of each block its mean, inverse deviation, inner values and their slopes; without columns
+    /// outside training.
     kept: Var,
     pub out: Var,
 }
 
 impl Tape<'_> {
-    /// The net of every block of rows, [blocks tokens, channels] to the same shape. x must have no gaps.
+    /// The net of every block of rows, [blocks tokens, channels] to the same shape. x must have no
+    /// gaps.
     pub fn mix_tokens(&mut self, x: Var, net: TokenNet) -> Var {
         let ((inner, tokens), (rows, channels)) = (self.shape(net.inner), self.shape(x));
         assert!(tokens > 0 && rows.is_multiple_of(tokens), "{rows} rows are no blocks of {tokens}");
@@ -62,12 +65,19 @@ impl Tape<'_> {
             (net.outer, (tokens, inner)),
             (net.outer_bias, (1, tokens)),
         ] {
-            assert_eq!(self.shape(var), shape, "weights for {tokens} tokens and {inner} inner values");
+            assert_eq!(
+                self.shape(var),
+                shape,
+                "weights for {tokens} tokens and {inner} inner values"
+            );
         }
-        let masks = self.mask(net.dropout).map(|first| [first, self.mask(net.dropout).expect("as the first")]);
+        let masks = self
+            .mask(net.dropout)
+            .map(|first| [first, self.mask(net.dropout).expect("as the first")]);
         let out = self.emit(rows, channels);
         let blocks = rows / tokens;
-        let kept = self.emit(blocks, if self.is_training() { (2 + 2 * inner) * channels } else { 0 });
+        let kept =
+            self.emit(blocks, if self.is_training() { (2 + 2 * inner) * channels } else { 0 });
         let op = MixTokens { x, net, masks, kept, out };
         let (read, [result, kept]) = self.forward([out, kept]);
         op.run(&read, result, kept);
@@ -106,38 +116,45 @@ impl MixTokens {
         let (size, inside) = (tokens * channels, inner * channels);
         let training = kept.cols > 0;
         let out = MatrixMut::new(out.data, x.rows / tokens, size);
-        parallel::rows_beside(out, kept, 1, x.rows * (x.cols * (2 * inner + 8)), |block, mut out, mut kept| {
-            let x = &x.data[block * size..][..size];
-            let out = out.row(0);
-            scratch::with(size + 2 * channels + inside, |memory| {
-                let (normal, memory) = memory.split_at_mut(size);
-                let memory = if training { kept.row(0) } else { memory };
-                let (mean, memory) = memory.split_at_mut(channels);
-                let (inverse, memory) = memory.split_at_mut(channels);
-                let (hidden, slopes) = memory.split_at_mut(inside);
-                statistics(x, self.net.epsilon, mean, inverse);
-                normalize(x, mean, inverse, weights.gain, weights.shift, normal);
-                product_plus(weights.inner, weights.inner_bias, normal, hidden);
-                if training {
-                    Activation::Gelu.apply_with_slopes(hidden, slopes);
-                } else {
-                    Activation::Gelu.apply(hidden);
+        parallel::rows_beside(
+            out,
+            kept,
+            1,
+            x.rows * (x.cols * (2 * inner + 8)),
+            |block, mut out, mut kept| {
+                let x = &x.data[block * size..][..size];
+                let out = out.row(0);
+                scratch::with(size + 2 * channels + inside, |memory| {
+                    let (normal, memory) = memory.split_at_mut(size);
+                    let memory = if training { kept.row(0) } else { memory };
+                    let (mean, memory) = memory.split_at_mut(channels);
+                    let (inverse, memory) = memory.split_at_mut(channels);
+                    let (hidden, slopes) = memory.split_at_mut(inside);
+                    statistics(x, self.net.epsilon, mean, inverse);
+                    normalize(x, mean, inverse, weights.gain, weights.shift, normal);
+                    product_plus(weights.inner, weights.inner_bias, normal, hidden);
+                    if training {
+                        Activation::Gelu.apply_with_slopes(hidden, slopes);
+                    } else {
+                        Activation::Gelu.apply(hidden);
+                    }
+                    if let Some([mask, _]) = self.masks {
+                        apply_mask_to_both(hidden, slopes, mask, (block * inside) as u32);
+                    }
+                    product_plus(weights.outer, weights.outer_bias, hidden, out);
+                });
+                if let Some([_, mask]) = self.masks {
+                    apply_mask(out, mask, (block * size) as u32);
                 }
-                if let Some([mask, _]) = self.masks {
-                    apply_mask_to_both(hidden, slopes, mask, (block * inside) as u32);
-                }
-                product_plus(weights.outer, weights.outer_bias, hidden, out);
-            });
-            if let Some([_, mask]) = self.masks {
-                apply_mask(out, mask, (block * size) as u32);
-            }
-            vector::add(out, x);
-        });
+                vector::add(out, x);
+            },
+        );
     }
 
-    /// With n the normalised block, h the inner values, s their slopes and g = m_2 dy: dW_2 += g h^T, dz = s (W_2^T g), dW_1 += dz n^T,
-    /// dn = W_1^T dz, biases by row sums, then the norm's gradient; dx += dy and that. Each block has its own sums for the
-    /// weights, which are added up in order.
+    /// With n the normalised block, h the inner values, s their slopes and g = m_2 dy: dW_2 += g
+    /// h^T, dz = s (W_2^T g), dW_1 += dz n^T, dn = W_1^T dz, biases by row sums, then the norm's
+    /// gradient; dx += dy and that. Each block has its own sums for the weights, which are added up
+    /// in order.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let Backward { read, grads, scratch: shared, .. } = backward;
         let (x, kept, weights) = (read.matrix(self.x), read.matrix(self.kept), self.weights(read));
@@ -169,7 +186,9 @@ impl MixTokens {
         if grads.wants(self.x) {
             let (dy, dx) = grads.pair(self.out, self.x);
             let dx = MatrixMut::new(dx.data, blocks, size);
-            parallel::rows_beside(each, dx, 1, work, |block, mut sums, mut dx| task(dy, block, sums.row(0), dx.row(0)));
+            parallel::rows_beside(each, dx, 1, work, |block, mut sums, mut dx| {
+                task(dy, block, sums.row(0), dx.row(0))
+            });
         } else {
             let dy = grads.own(self.out);
             let dy = dy.as_ref();
@@ -188,8 +207,15 @@ impl MixTokens {
         }
     }
 
-    /// The sums of one block in the order of `backward`, and its gradient added to `dx` unless that is empty.
-    fn backward_block(&self, weights: &Weights<'_>, block: Block<'_>, sums: &mut [f32], dx: &mut [f32]) {
+    /// The sums of one block in the order of `backward`, and its gradient added to `dx` unless that
+    /// is empty.
+    fn backward_block(
+        &self,
+        weights: &Weights<'_>,
+        block: Block<'_>,
+        sums: &mut [f32],
+        dx: &mut [f32],
+    ) {
         let (tokens, inner) = (weights.gain.len(), weights.inner_bias.len());
         let Block { number, x, dy, kept } = block;
         let channels = x.len() / tokens;
@@ -214,18 +240,32 @@ impl MixTokens {
             outer_product(g, Matrix::new(hidden, inner, channels), outer);
             row_sums(g, outer_bias);
             let target = MatrixMut::new(dz, inner, channels);
-            multiply_here(Factor::transposed(weights.outer), Factor::of(g), tokens, target, Into::Overwrite);
+            multiply_here(
+                Factor::transposed(weights.outer),
+                Factor::of(g),
+                tokens,
+                target,
+                Into::Overwrite,
+            );
             vector::multiply(dz, slopes);
             let dz = Matrix::new(dz, inner, channels);
             normalize(x, mean, inverse, weights.gain, weights.shift, normal);
             outer_product(dz, Matrix::new(normal, tokens, channels), inner_sums);
             row_sums(dz, inner_bias);
             let target = MatrixMut::new(dn, tokens, channels);
-            multiply_here(Factor::transposed(weights.inner), Factor::of(dz), inner, target, Into::Overwrite);
+            multiply_here(
+                Factor::transposed(weights.inner),
+                Factor::of(dz),
+                inner,
+                target,
+                Into::Overwrite,
+            );
             row_sums(Matrix::new(dn, tokens, channels), shift);
             // From here on the block without gain and bias.
             unit(x, mean, inverse, normal);
-            for ((gain, dn), unit) in gain.iter_mut().zip(dn.chunks(channels)).zip(normal.chunks(channels)) {
+            for ((gain, dn), unit) in
+                gain.iter_mut().zip(dn.chunks(channels)).zip(normal.chunks(channels))
+            {
                 *gain = vector::dot(dn, unit);
             }
             if !dx.is_empty() {
@@ -250,7 +290,8 @@ fn product_plus(weight: Matrix<'_>, bias: &[f32], x: &[f32], out: &mut [f32]) {
     for (row, &bias) in out.chunks_mut(channels).zip(bias) {
         row.fill(bias);
     }
-    let (x, out) = (Matrix::new(x, weight.cols, channels), MatrixMut::new(out, weight.rows, channels));
+    let (x, out) =
+        (Matrix::new(x, weight.cols, channels), MatrixMut::new(out, weight.rows, channels));
     multiply_here(Factor::of(weight), Factor::of(x), weight.cols, out, Into::Add);
 }
 
@@ -318,7 +359,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// With d = gain dn: dx += (d - mean of d - u mean of d u) inverse, means over tokens; `means` is room for both.
+    /// With d = gain dn: dx += (d - mean of d - u mean of d u) inverse, means over tokens; `means`
+    /// is room for both.
     fn normalize_chain(dx: &mut [f32], dn: &[f32], u: &[f32], gain: &[f32], inverse: &[f32], means: &mut [f32]) {
         let channels = inverse.len();
         let share = channels as f32 / dx.len() as f32;

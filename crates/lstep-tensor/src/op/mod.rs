@@ -1,7 +1,8 @@
-//! The operations, one family per file: a forward method on [`Tape`](crate::Tape) and a backward step.
+//! The operations, one family per file: a forward method on [`Tape`](crate::Tape) and a backward
+//! step.
 //!
-//! Adding one: write its struct with `forward` as a method of the tape and `backward`, add a variant here, give it a
-//! finite-difference test, and if it is fused a plain reference.
+//! Adding one: write its struct with `forward` as a method of the tape and `backward`, add a
+//! variant here, give it a finite-difference test, and if it is fused a plain reference.
 
 pub(crate) mod attention;
 pub(crate) mod dropout;
@@ -78,12 +79,14 @@ operations! {
     Dropout(dropout::Dropout),
 }
 
-/// Elements handled at once by an element-wise task: four pages, within the first-level cache for three operands.
+/// Elements handled at once by an element-wise task: four pages, within the first-level cache for
+/// three operands.
 const ELEMENTS: usize = 4096;
 /// Rows handled at once if the operands have gaps.
 const ROWS: usize = 16;
 
-/// Calls `f(piece of out, the same piece of every input)`, in parallel; `cost` is the work per element.
+/// Calls `f(piece of out, the same piece of every input)`, in parallel; `cost` is the work per
+/// element.
 pub(crate) fn map<const N: usize>(
     mut out: MatrixMut<'_>,
     inputs: [Matrix<'_>; N],

@@ -13,7 +13,8 @@ pub(crate) struct Softmax {
 }
 
 impl Tape<'_> {
-    /// `y[i, j]` = e^`x[i, j]` / sum over k of e^`x[i, k]`: [n, c] to [n, c]. Minus infinity gives 0.
+    /// `y[i, j]` = e^`x[i, j]` / sum over k of e^`x[i, k]`: [n, c] to [n, c]. Minus infinity gives
+    /// 0.
     pub fn softmax(&mut self, x: Var) -> Var {
         let (rows, cols) = self.shape(x);
         let out = self.emit(rows, cols);
@@ -29,8 +30,8 @@ impl Tape<'_> {
         out
     }
 
-    /// y = gain (x - mean) / sqrt(variance + epsilon) + bias, mean and variance those of the row: x is [n, c], `gain` and
-    /// `bias` are [1, c]. PyTorch's epsilon is 1e-5.
+    /// y = gain (x - mean) / sqrt(variance + epsilon) + bias, mean and variance those of the row: x
+    /// is [n, c], `gain` and `bias` are [1, c]. PyTorch's epsilon is 1e-5.
     pub fn layer_norm(&mut self, x: Var, gain: Var, bias: Var, epsilon: f32) -> Var {
         let (rows, cols) = self.shape(x);
         assert_eq!(self.shape(gain), (1, cols), "a gain for {cols} columns");
@@ -104,7 +105,8 @@ impl LayerNorm {
     /// dx += (d - mean(d) - n mean(d n)) / deviation, dgain += sum of dy n, dbias += sum of dy.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
-        let (x, kept, gain) = (read.matrix(self.x), read.matrix(self.statistics), read.flat(self.gain));
+        let (x, kept, gain) =
+            (read.matrix(self.x), read.matrix(self.statistics), read.flat(self.gain));
         let cols = x.cols;
         if cols == 0 {
             return;
@@ -117,13 +119,21 @@ impl LayerNorm {
                 sums.fill(0.0);
                 let (gain, bias) = sums.split_at_mut(cols);
                 for i in block * BLOCK..((block + 1) * BLOCK).min(x.rows) {
-                    add_gain_and_bias(gain, bias, dy.row(i), x.row(i), kept.row(i)[0], kept.row(i)[1]);
+                    add_gain_and_bias(
+                        gain,
+                        bias,
+                        dy.row(i),
+                        x.row(i),
+                        kept.row(i)[0],
+                        kept.row(i)[1],
+                    );
                 }
             });
             for (var, from) in [(self.gain, 0), (self.bias, cols)] {
                 if backward.grads.wants(var) {
                     let mut target = backward.grads.target(var);
-                    let partial = &backward.scratch.floats.as_slice()[..x.rows.div_ceil(BLOCK) * 2 * cols];
+                    let partial =
+                        &backward.scratch.floats.as_slice()[..x.rows.div_ceil(BLOCK) * 2 * cols];
                     for sums in partial.chunks(2 * cols) {
                         vector::add(target.row(0), &sums[from..from + cols]);
                     }
@@ -134,8 +144,17 @@ impl LayerNorm {
             let (dy, dx) = backward.grads.pair(self.out, self.x);
             parallel::rows(dx, ROWS, 6 * x.rows * cols, |first, mut dx| {
                 for i in 0..dx.rows {
-                    let [mean, inverse] = kept.row(first + i) else { unreachable!("two statistics") };
-                    normalize_chain(dx.row(i), dy.row(first + i), x.row(first + i), gain, *mean, *inverse);
+                    let [mean, inverse] = kept.row(first + i) else {
+                        unreachable!("two statistics")
+                    };
+                    normalize_chain(
+                        dx.row(i),
+                        dy.row(first + i),
+                        x.row(first + i),
+                        gain,
+                        *mean,
+                        *inverse,
+                    );
                 }
             });
         }
@@ -155,7 +174,8 @@ multiversion! {
     fn normalize_chain(dx: &mut [f32], dy: &[f32], x: &[f32], gain: &[f32], mean: f32, inverse: f32) {
         let n = dx.len() as f32;
         let mean_d = vector::reduce2(dy, gain, |dy, gain, sum| dy.mul_add(gain, sum)) / n;
-        // In blocks of a vector: with a lane found by division the compiler keeps to single numbers.
+        // In blocks of a vector: with a lane found by division the compiler keeps to single
+        // numbers.
         let mut lanes = [0.0_f32; vector::LANES];
         let add = |lane: &mut f32, dy: f32, gain: f32, x: f32| {
             *lane = (dy * gain).mul_add((x - mean) * inverse, *lane);

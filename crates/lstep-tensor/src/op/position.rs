@@ -1,9 +1,10 @@
-//! The learnable filter over past positions: Fourier transform, filter, inverse transform and weighted sum as one kernel,
-//! and the kernel applied to runs of equal positions.
+//! The learnable filter over past positions: Fourier transform, filter, inverse transform and
+//! weighted sum as one kernel, and the kernel applied to runs of equal positions.
 //!
-//! All four steps are linear in the positions, so they fold into one real kernel g [l, d]:
-//! `p~[d] = sum over j of g[j, d] p_j[d]`, made once per step. A position that stayed the same from slot s up to slot e
-//! contributes `p[d] (G[e, d] - G[s, d])` with G the prefix sums of g, however long it stayed.
+//! All four steps are linear in the positions, so they fold into one real kernel g [l, d]: `p~[d] =
+//! sum over j of g[j, d] p_j[d]`, made once per step. A position that stayed the same from slot s
+//! up to slot e contributes `p[d] (G[e, d] - G[s, d])` with G the prefix sums of g, however long it
+//! stayed.
 
 use crate::backward::Backward;
 use crate::kernel::gemm::{Factor, Into, multiply};
@@ -13,9 +14,9 @@ use crate::matrix::{Matrix, MatrixMut};
 use crate::parallel;
 use crate::tape::{Indices, Tape, Var};
 
-/// The transform of length l, halved: cos(2 pi k m / l) and sin(2 pi k m / l) for k and m up to l / 2, [h, h] each with
-/// h = l / 2 + 1 rounded down. The rest are these again, since the cosine is even and the sine is odd around l / 2. Both are
-/// symmetric.
+/// The transform of length l, halved: cos(2 pi k m / l) and sin(2 pi k m / l) for k and m up to l /
+/// 2, [h, h] each with h = l / 2 + 1 rounded down. The rest are these again, since the cosine is
+/// even and the sine is odd around l / 2. Both are symmetric.
 pub(crate) struct Fourier {
     pub length: usize,
     cosines: Vec<f32>,
@@ -26,7 +27,9 @@ impl Fourier {
     pub fn new(length: usize) -> Self {
         let half = length / 2 + 1;
         let table = |function: fn(f64) -> f64| {
-            let angle = |k: usize, m: usize| std::f64::consts::TAU * ((k * m) % length) as f64 / length as f64;
+            let angle = |k: usize, m: usize| {
+                std::f64::consts::TAU * ((k * m) % length) as f64 / length as f64
+            };
             (0..half).flat_map(|k| (0..half).map(move |m| function(angle(k, m)) as f32)).collect()
         };
         Self { length, cosines: table(f64::cos), sines: table(f64::sin) }
@@ -44,12 +47,14 @@ impl Fourier {
         Factor::of(Matrix::new(&self.sines, self.half(), self.half()))
     }
 
-    /// The other place that has the cosine of place k, and minus its sine; nothing where that is k itself.
+    /// The other place that has the cosine of place k, and minus its sine; nothing where that is k
+    /// itself.
     fn mirror(&self, k: usize) -> Option<usize> {
         (k != 0 && 2 * k != self.length).then(|| self.length - k)
     }
 
-    /// x\[k\] + x\[l - k\] and x\[k\] - x\[l - k\] for k up to l / 2; x\[k\] twice where k is its own mirror.
+    /// x\[k\] + x\[l - k\] and x\[k\] - x\[l - k\] for k up to l / 2; x\[k\] twice where k is its
+    /// own mirror.
     fn parts(&self, x: &[f32], even: &mut [f32], odd: &mut [f32]) {
         for (k, (even, odd)) in even.iter_mut().zip(odd).enumerate() {
             let mirrored = self.mirror(k).map_or(0.0, |mirror| x[mirror]);
@@ -77,7 +82,8 @@ impl Fourier {
         }
     }
 
-    /// The reverse of [`Fourier::parts`] for gradients: what reaches the parts is added to what they were made from.
+    /// The reverse of [`Fourier::parts`] for gradients: what reaches the parts is added to what
+    /// they were made from.
     fn add_parts(&self, dx: &mut [f32], even: &[f32], odd: &[f32]) {
         for (k, (even, odd)) in even.iter().zip(odd).enumerate() {
             dx[k] += even + odd;
@@ -104,20 +110,26 @@ pub(crate) struct FoldFilter {
 pub struct Runs {
     /// Node i has the runs `offsets[i] .. offsets[i + 1]`; n + 1 numbers.
     pub offsets: Indices,
-    /// Three numbers per run: the row of the position table, the first slot, one past the last slot. Slots are half-open and
-    /// oldest first.
+    /// Three numbers per run: the row of the position table, the first slot, one past the last
+    /// slot. Slots are half-open and oldest first.
     pub runs: Indices,
 }
 
 impl Tape<'_> {
-    /// `g[d] = Re(DFT(F[d] conj(DFT(s)))) / l`: `real` and `imaginary` are F, [d, l], `sum` is s, [1, l]. The kernel g comes as
-    /// [l, d], a row for each slot, since runs of slots are what is done with it.
+    /// `g[d] = Re(DFT(F[d] conj(DFT(s)))) / l`: `real` and `imaginary` are F, [d, l], `sum` is s,
+    /// [1, l]. The kernel g comes as [l, d], a row for each slot, since runs of slots are what is
+    /// done with it.
     ///
-    /// With u and v the even part of Re F and the odd part of Im F: the even part of g is the cosine transform of u a - v b, the
-    /// odd one the sine transform of u b + v a, so a quarter of the plain transform's products is left.
+    /// With u and v the even part of Re F and the odd part of Im F: the even part of g is the
+    /// cosine transform of u a - v b, the odd one the sine transform of u b + v a, so a quarter of
+    /// the plain transform's products is left.
     pub fn fold_filter(&mut self, real: Var, imaginary: Var, sum: Var) -> Var {
         let (rows, length) = self.shape(real);
-        assert_eq!(self.shape(imaginary), (rows, length), "real and imaginary parts of the same filter");
+        assert_eq!(
+            self.shape(imaginary),
+            (rows, length),
+            "real and imaginary parts of the same filter"
+        );
         assert_eq!(self.shape(sum), (1, length), "a weight for each of {length} slots");
         let fourier = self.fourier(length);
         let half = length / 2 + 1;
@@ -129,9 +141,10 @@ impl Tape<'_> {
             let (even, odd) = room.split_at_mut(room.len() / 2);
             fourier_table.parts(read.flat(sum), &mut even[..half], &mut odd[..half]);
             let (a, b) = spectral.flat().expect("dense").split_at_mut(half);
-            for (part, table, target) in
-                [(&*even, fourier_table.cosines(), &mut *a), (&*odd, fourier_table.sines(), &mut *b)]
-            {
+            for (part, table, target) in [
+                (&*even, fourier_table.cosines(), &mut *a),
+                (&*odd, fourier_table.sines(), &mut *b),
+            ] {
                 let part = Factor::of(Matrix::new(&part[..half], 1, half));
                 multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite);
             }
@@ -147,11 +160,18 @@ impl Tape<'_> {
             }
             scratch::with(2 * half * rows, |halves| {
                 let (cosine, sine) = halves.split_at_mut(half * rows);
-                for (table, part, target) in
-                    [(fourier_table.cosines(), &*even, &mut *cosine), (fourier_table.sines(), &*odd, &mut *sine)]
-                {
+                for (table, part, target) in [
+                    (fourier_table.cosines(), &*even, &mut *cosine),
+                    (fourier_table.sines(), &*odd, &mut *sine),
+                ] {
                     let part = Factor::transposed(Matrix::new(part, rows, half));
-                    multiply(table, part, half, MatrixMut::new(target, half, rows), Into::Overwrite);
+                    multiply(
+                        table,
+                        part,
+                        half,
+                        MatrixMut::new(target, half, rows),
+                        Into::Overwrite,
+                    );
                 }
                 for (k, (cosine, sine)) in cosine.chunks(rows).zip(sine.chunks(rows)).enumerate() {
                     vector::sum_of_two(result.row(k), cosine, sine);
@@ -176,9 +196,10 @@ impl Tape<'_> {
         })
     }
 
-    /// `y[i, d]` = sum over runs r of node i of `positions[row of r, d]` (`G[end of r, d]` - `G[start of r, d]`), G the prefix sums
-    /// of `kernel` [l, d] over its rows: `positions` is [m, d] and constant, y is [n, d]. Slots without a run count as zero
-    /// vectors. The gradient goes to the kernel only.
+    /// `y[i, d]` = sum over runs r of node i of `positions[row of r, d]` (`G[end of r, d]` -
+    /// `G[start of r, d]`), G the prefix sums of `kernel` [l, d] over its rows: `positions` is [m,
+    /// d] and constant, y is [n, d]. Slots without a run count as zero vectors. The gradient goes
+    /// to the kernel only.
     pub fn run_kernel(&mut self, kernel: Var, positions: Var, runs: Runs) -> Var {
         let (slots, width) = self.shape(kernel);
         assert_eq!(self.shape(positions).1, width, "positions of {width} dimensions");
@@ -191,14 +212,16 @@ impl Tape<'_> {
         let prefix = prefix.as_ref();
         let resolved = ResolvedRuns::new(&read, runs, positions);
         let work = resolved.runs.len() * width;
-        parallel::rows(result, 16, work, |first, part| apply_runs(part, first, resolved, kernel_values, prefix));
+        parallel::rows(result, 16, work, |first, part| {
+            apply_runs(part, first, resolved, kernel_values, prefix)
+        });
         self.record(out, &[kernel], || RunKernel { kernel, positions, runs, out }.into());
         out
     }
 }
 
-/// Row j of `prefix` = [high | low]: the sum of the first j rows of the kernel, in two `f32` parts. With one part the difference
-/// of two neighbours would have the rounding error of the whole sum.
+/// Row j of `prefix` = [high | low]: the sum of the first j rows of the kernel, in two `f32` parts.
+/// With one part the difference of two neighbours would have the rounding error of the whole sum.
 fn prefix_sums(kernel: Matrix<'_>, prefix: &mut MatrixMut<'_>) {
     prefix.row(0).fill(0.0);
     for j in 0..kernel.rows {
@@ -231,7 +254,11 @@ const AHEAD: usize = 3;
 impl<'b> ResolvedRuns<'b> {
     fn new(read: &crate::workspace::Reader<'b>, runs: Runs, positions: Var) -> Self {
         let (triples, _) = read.indices(runs.runs).as_chunks();
-        Self { offsets: read.indices(runs.offsets), runs: triples, positions: read.matrix(positions) }
+        Self {
+            offsets: read.indices(runs.offsets),
+            runs: triples,
+            positions: read.matrix(positions),
+        }
     }
 
     /// The numbers of a node's runs.
@@ -280,8 +307,9 @@ multiversion! {
 }
 
 impl FoldFilter {
-    /// With dE = (cosine transform of dg's even part) / l, dO = (sine transform of its odd part) / l and u, v, a, b as in
-    /// [`Tape::fold_filter`]: du = dE a + dO b, dv = dO a - dE b, da = sum over d of dE u + dO v, db = sum over d of dO u - dE v.
+    /// With dE = (cosine transform of dg's even part) / l, dO = (sine transform of its odd part) /
+    /// l and u, v, a, b as in [`Tape::fold_filter`]: du = dE a + dO b, dv = dO a - dE b, da = sum
+    /// over d of dE u + dO v, db = sum over d of dO u - dE v.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
         let fourier = &read.fourier[self.fourier];
@@ -307,7 +335,9 @@ impl FoldFilter {
                 }
             }
         }
-        for (part, table, target) in [(&*cosine, fourier.cosines(), &mut *even), (&*sine, fourier.sines(), &mut *odd)] {
+        for (part, table, target) in
+            [(&*cosine, fourier.cosines(), &mut *even), (&*sine, fourier.sines(), &mut *odd)]
+        {
             let part = Factor::transposed(Matrix::new(part, half, rows));
             multiply(part, table, half, MatrixMut::new(target, rows, half), Into::Overwrite);
         }
@@ -338,7 +368,9 @@ impl FoldFilter {
                 }
             }
             let (deven, dodd) = dparts.split_at_mut(half);
-            for (part, table, target) in [(&*da, fourier.cosines(), &mut *deven), (&*db, fourier.sines(), &mut *dodd)] {
+            for (part, table, target) in
+                [(&*da, fourier.cosines(), &mut *deven), (&*db, fourier.sines(), &mut *dodd)]
+            {
                 let part = Factor::of(Matrix::new(part, 1, half));
                 multiply(part, table, half, MatrixMut::new(target, 1, half), Into::Overwrite);
             }
@@ -355,11 +387,13 @@ pub(crate) struct RunKernel {
     pub out: Var,
 }
 
-/// Parts of the nodes whose differences are summed separately. Fixed, so that the order of additions is.
+/// Parts of the nodes whose differences are summed separately. Fixed, so that the order of
+/// additions is.
 const PARTS: usize = 4;
 
 impl RunKernel {
-    /// `dG[ends of r]` += `dy[i]` p and `dG[start of r]` -= the same; `dg[j]` += sum over t > j of `dG[t]`.
+    /// `dG[ends of r]` += `dy[i]` p and `dG[start of r]` -= the same; `dg[j]` += sum over t > j of
+    /// `dG[t]`.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let resolved = ResolvedRuns::new(&backward.read, self.runs, self.positions);
         let (dy, mut dg) = backward.grads.pair(self.out, self.kernel);
@@ -367,7 +401,8 @@ impl RunKernel {
         if width == 0 || slots == 0 || dy.rows == 0 {
             return;
         }
-        // Parts of as many runs each, not as many nodes: a busy node has a hundred times the runs of a quiet one.
+        // Parts of as many runs each, not as many nodes: a busy node has a hundred times the runs
+        // of a quiet one.
         let total_runs = resolved.runs.len();
         let part_start = |part: usize| {
             let before = (total_runs * part / PARTS) as u32;

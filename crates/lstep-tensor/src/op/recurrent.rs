@@ -6,7 +6,8 @@ use crate::kernel::math;
 use crate::parallel;
 use crate::tape::{Tape, Var};
 
-/// The weights of a recurrent cell: `gates` is 3 for a GRU (reset, update, new), 1 for a plain cell.
+/// The weights of a recurrent cell: `gates` is 3 for a GRU (reset, update, new), 1 for a plain
+/// cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// W_ih, [gates h, in].
@@ -32,19 +33,24 @@ pub(crate) struct Gru {
 }
 
 impl Tape<'_> {
-    /// h' = tanh(x W_ih^T + b_ih + h W_hh^T + b_hh), PyTorch's `RNNCell`: x is [n, in], h and h' are [n, h].
+    /// h' = tanh(x W_ih^T + b_ih + h W_hh^T + b_hh), PyTorch's `RNNCell`: x is [n, in], h and h'
+    /// are [n, h].
     pub fn rnn_cell(&mut self, x: Var, hidden: Var, cell: Cell) -> Var {
         let a = self.linear(x, cell.input_weight, Some(cell.input_bias), Activation::Identity);
-        let b = self.linear(hidden, cell.hidden_weight, Some(cell.hidden_bias), Activation::Identity);
+        let b =
+            self.linear(hidden, cell.hidden_weight, Some(cell.hidden_bias), Activation::Identity);
         let sum = self.add(a, b);
         self.tanh(sum)
     }
 
-    /// PyTorch's `GRUCell`: x is [n, in], h and h' are [n, h]; with a = x W_ih^T + b_ih and b = h W_hh^T + b_hh in three
-    /// parts, r = sigmoid(a_1 + b_1), z = sigmoid(a_2 + b_2), m = tanh(a_3 + r b_3), h' = (1 - z) m + z h.
+    /// PyTorch's `GRUCell`: x is [n, in], h and h' are [n, h]; with a = x W_ih^T + b_ih and b = h
+    /// W_hh^T + b_hh in three parts, r = sigmoid(a_1 + b_1), z = sigmoid(a_2 + b_2), m = tanh(a_3 +
+    /// r b_3), h' = (1 - z) m + z h.
     pub fn gru_cell(&mut self, x: Var, hidden: Var, cell: Cell) -> Var {
-        let from_input = self.linear(x, cell.input_weight, Some(cell.input_bias), Activation::Identity);
-        let from_hidden = self.linear(hidden, cell.hidden_weight, Some(cell.hidden_bias), Activation::Identity);
+        let from_input =
+            self.linear(x, cell.input_weight, Some(cell.input_bias), Activation::Identity);
+        let from_hidden =
+            self.linear(hidden, cell.hidden_weight, Some(cell.hidden_bias), Activation::Identity);
         let (rows, width) = self.shape(hidden);
         assert_eq!(self.shape(from_input), (rows, 3 * width), "a GRU has three gates");
         let gates = self.emit(rows, 3 * width);
@@ -101,7 +107,8 @@ impl Gru {
     /// da += [dr | dz | dm], db += [dr | dz | dm r], dh += dy z.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
-        let (gates, b, h) = (read.matrix(self.gates), read.matrix(self.from_hidden), read.matrix(self.hidden));
+        let (gates, b, h) =
+            (read.matrix(self.gates), read.matrix(self.from_hidden), read.matrix(self.hidden));
         let width = h.cols;
         for (target, is_hidden) in [(self.from_input, false), (self.from_hidden, true)] {
             if !backward.grads.wants(target) {

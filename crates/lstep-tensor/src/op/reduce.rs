@@ -14,7 +14,8 @@ pub(crate) struct Sum {
 }
 
 impl Tape<'_> {
-    /// The sum of all elements: [n, c] to [1, 1]. Rows are summed in `f32`, their sums in `f64`, in order.
+    /// The sum of all elements: [n, c] to [1, 1]. Rows are summed in `f32`, their sums in `f64`, in
+    /// order.
     pub fn sum(&mut self, x: Var) -> Var {
         self.scaled_sum(x, 1.0)
     }
@@ -48,7 +49,8 @@ impl Tape<'_> {
         out
     }
 
-    /// `y[i]` = ||`a[i]` - `b[i]`||_2: two [n, c] to [n, 1]. Where the rows are equal the gradient is 0.
+    /// `y[i]` = ||`a[i]` - `b[i]`||_2: two [n, c] to [n, 1]. Where the rows are equal the gradient
+    /// is 0.
     pub fn row_distance(&mut self, a: Var, b: Var) -> Var {
         let rows = self.shape(a).0;
         assert_eq!(self.shape(a), self.shape(b), "distances between rows of the same shape");

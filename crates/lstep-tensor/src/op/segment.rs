@@ -1,4 +1,5 @@
-//! Sums, means and weighted sums of gathered rows, one result per segment, without the gathered rows ever existing.
+//! Sums, means and weighted sums of gathered rows, one result per segment, without the gathered
+//! rows ever existing.
 
 use crate::backward::Backward;
 use crate::kernel::scatter::scatter_add;
@@ -44,7 +45,8 @@ pub(crate) struct Segment {
 pub(crate) const SEGMENTS: usize = 16;
 
 impl Tape<'_> {
-    /// `y[i]` = sum over entries j of segment i of w_j `x[rows[j]]`: x is [n, c], y is [segments, c]. An empty segment is 0.
+    /// `y[i]` = sum over entries j of segment i of w_j `x[rows[j]]`: x is [n, c], y is [segments,
+    /// c]. An empty segment is 0.
     pub fn segment_sum(&mut self, x: Var, segments: Segments, weighting: Weighting) -> Var {
         let out = self.emit(segments.offsets.len() - 1, self.shape(x).1);
         self.segment_sum_into(out, x, segments, weighting);
@@ -53,7 +55,11 @@ impl Tape<'_> {
 
     /// [`Tape::segment_sum`], written into `out` [segments, c].
     pub fn segment_sum_into(&mut self, out: Var, x: Var, segments: Segments, weighting: Weighting) {
-        assert_eq!(self.shape(out), (segments.offsets.len() - 1, self.shape(x).1), "room for the sums");
+        assert_eq!(
+            self.shape(out),
+            (segments.offsets.len() - 1, self.shape(x).1),
+            "room for the sums"
+        );
         let (read, [result]) = self.forward([out]);
         let entries = Entries::new(&read, segments, weighting);
         let x_values = read.matrix(x);
@@ -64,7 +70,10 @@ impl Tape<'_> {
                 row.fill(0.0);
                 let range = entries.range(first + i);
                 let len = range.len();
-                vector::add_rows(row, range.map(|j| (x_values.row(entries.row(j)), entries.weight(j, len))));
+                vector::add_rows(
+                    row,
+                    range.map(|j| (x_values.row(entries.row(j)), entries.weight(j, len))),
+                );
             }
         });
         let weights = match weighting {
@@ -88,11 +97,14 @@ pub(crate) struct Entries<'b> {
 impl<'b> Entries<'b> {
     pub fn new(read: &Reader<'b>, segments: Segments, weighting: Weighting) -> Self {
         let (weights, slots) = match weighting {
-            Weighting::By { weights, slots } => (read.flat(weights), slots.map(|slots| read.indices(slots))),
+            Weighting::By { weights, slots } => {
+                (read.flat(weights), slots.map(|slots| read.indices(slots)))
+            }
             _ => (&[][..], None),
         };
         let rows = segments.rows.map(|rows| read.indices(rows));
-        let entries = Self { rows, offsets: read.indices(segments.offsets), weighting, weights, slots };
+        let entries =
+            Self { rows, offsets: read.indices(segments.offsets), weighting, weights, slots };
         if let Some(rows) = rows {
             assert!(rows.len() >= entries.len(), "offsets reach past the list of rows");
         }
@@ -133,7 +145,8 @@ impl<'b> Entries<'b> {
 }
 
 impl Segment {
-    /// `dx[rows[j]]` += w_j `dy[i]` and `dweights[slots[j]]` += <`dy[i]`, `x[rows[j]]`>, i the segment of j.
+    /// `dx[rows[j]]` += w_j `dy[i]` and `dweights[slots[j]]` += <`dy[i]`, `x[rows[j]]`>, i the
+    /// segment of j.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
         let entries = Entries::new(&read, self.segments, self.weighting);
@@ -188,7 +201,8 @@ impl Segment {
     }
 }
 
-/// `dw[slot of j]` += dot(segment of j, j): partial sums of fixed blocks of segments, merged in order.
+/// `dw[slot of j]` += dot(segment of j, j): partial sums of fixed blocks of segments, merged in
+/// order.
 pub(crate) fn add_weight_gradients(
     entries: Entries<'_>,
     dw: &mut [f32],

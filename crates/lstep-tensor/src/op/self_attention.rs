@@ -1,8 +1,9 @@
 //! Attention of blocks of different lengths with themselves, as one operation.
 //!
-//! Rows of blocks follow each other without padding, so nothing is computed for rows that are not there. Equal rows can be one row
-//! that counts several times. The attention weights are made again in the backward step: storing them would take more memory than
-//! all else of a transformer, and their product is a fiftieth of its work.
+//! Rows of blocks follow each other without padding, so nothing is computed for rows that are not
+//! there. Equal rows can be one row that counts several times. The attention weights are made again
+//! in the backward step: storing them would take more memory than all else of a transformer, and
+//! their product is a fiftieth of its work.
 
 use super::dropout::{Mask, apply_mask};
 use super::normalize::softmax_chain;
@@ -36,11 +37,15 @@ pub(crate) struct SelfAttention {
 }
 
 impl Tape<'_> {
-    /// For each block and head, softmax(Q K^T / sqrt(d) + ln repeats) V: `qkv` is [n, 3 heads d] with queries, keys and values side
-    /// by side, the result is [n, heads d].
+    /// For each block and head, softmax(Q K^T / sqrt(d) + ln repeats) V: `qkv` is [n, 3 heads d]
+    /// with queries, keys and values side by side, the result is [n, heads d].
     pub fn self_attention(&mut self, qkv: Var, blocks: Blocks) -> Var {
         let (rows, columns) = self.shape(qkv);
-        assert!(columns % (3 * blocks.heads) == 0, "{} heads share {columns} columns evenly", blocks.heads);
+        assert!(
+            columns % (3 * blocks.heads) == 0,
+            "{} heads share {columns} columns evenly",
+            blocks.heads
+        );
         let mask = self.mask(blocks.dropout);
         let out = self.emit(rows, columns / 3);
         let op = SelfAttention { qkv, blocks, mask, out };
@@ -51,7 +56,8 @@ impl Tape<'_> {
     }
 }
 
-/// Calls `task(block, rows of the block)` for blocks `first ..`, whose rows are `data`; in parallel if the work is worth it.
+/// Calls `task(block, rows of the block)` for blocks `first ..`, whose rows are `data`; in parallel
+/// if the work is worth it.
 fn each_block(
     first: usize,
     offsets: &[u32],
@@ -99,7 +105,8 @@ impl SelfAttention {
         for row in weights.chunks_mut(rows) {
             vector::scale(row, scale);
             if let Some(repeats) = repeats {
-                for (score, &times) in row.iter_mut().zip(repeats).filter(|(_, times)| **times != 1) {
+                for (score, &times) in row.iter_mut().zip(repeats).filter(|(_, times)| **times != 1)
+                {
                     *score += (times as f32).ln();
                 }
             }
@@ -110,7 +117,8 @@ impl SelfAttention {
     fn drop(&self, weights: &mut [f32], from: usize, rows: usize, head: usize) {
         if let Some(mask) = self.mask {
             for (i, row) in weights.chunks_mut(rows).enumerate() {
-                // Rows are 65,536 places apart, which is as many keys as a block may have; beyond 65,536 rows of all heads, masks repeat.
+                // Rows are 65,536 places apart, which is as many keys as a block may have; beyond
+                // 65,536 rows of all heads, masks repeat.
                 let place = ((from + i) * self.blocks.heads + head) << 16;
                 apply_mask(row, mask, place as u32 ^ (place >> 32) as u32);
             }
@@ -118,7 +126,10 @@ impl SelfAttention {
     }
 
     fn lists<'b>(&self, read: &Reader<'b>) -> (&'b [u32], Option<&'b [u32]>) {
-        (read.indices(self.blocks.offsets), self.blocks.repeats.map(|repeats| read.indices(repeats)))
+        (
+            read.indices(self.blocks.offsets),
+            self.blocks.repeats.map(|repeats| read.indices(repeats)),
+        )
     }
 
     fn run(&self, read: &Reader<'_>, out: MatrixMut<'_>) {
@@ -135,9 +146,16 @@ impl SelfAttention {
                     let parts = self.head(qkv, from, rows, head);
                     self.weigh(parts, repeats, weights);
                     self.drop(weights, from, rows, head);
-                    let columns = MatrixMut::new(out, rows, width).columns_from(head * of_head, of_head);
+                    let columns =
+                        MatrixMut::new(out, rows, width).columns_from(head * of_head, of_head);
                     let weights = Matrix::new(weights, rows, rows);
-                    multiply_here(Factor::of(weights), Factor::of(parts[2]), rows, columns, Into::Overwrite);
+                    multiply_here(
+                        Factor::of(weights),
+                        Factor::of(parts[2]),
+                        rows,
+                        columns,
+                        Into::Overwrite,
+                    );
                 }
             });
         });
@@ -191,16 +209,25 @@ impl SelfAttention {
                 self.drop(dropped, from, rows, head);
                 let dy = dy.columns_from(head * width, width);
                 let mut part = |number: usize, a: Factor<'_>, b: Factor<'_>| {
-                    let columns = target.reborrow().columns_from((number * heads + head) * width, width);
+                    let columns =
+                        target.reborrow().columns_from((number * heads + head) * width, width);
                     multiply_here(a, b, rows, columns, Into::Add);
                 };
                 part(2, Factor::transposed(Matrix::new(dropped, rows, rows)), Factor::of(dy));
                 let product = MatrixMut::new(da, rows, rows);
-                multiply_here(Factor::of(dy), Factor::transposed(v), width, product, Into::Overwrite);
+                multiply_here(
+                    Factor::of(dy),
+                    Factor::transposed(v),
+                    width,
+                    product,
+                    Into::Overwrite,
+                );
                 self.drop(da, from, rows, head);
                 ds.fill(0.0);
                 let scale = 1.0 / (width as f32).sqrt();
-                for ((ds, da), a) in ds.chunks_mut(rows).zip(da.chunks(rows)).zip(weights.chunks(rows)) {
+                for ((ds, da), a) in
+                    ds.chunks_mut(rows).zip(da.chunks(rows)).zip(weights.chunks(rows))
+                {
                     softmax_chain(ds, da, a, scale);
                 }
                 let ds = Matrix::new(ds, rows, rows);

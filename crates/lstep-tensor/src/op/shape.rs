@@ -14,8 +14,8 @@ impl Tape<'_> {
         self.record(out, &[x], || Copy { x, out }.into());
     }
 
-    /// [a | b | ..]: parts [n, c_k] side by side, [n, sum of c_k]. Results that can be written in place with an
-    /// `.._into` operation need no copy.
+    /// [a | b | ..]: parts [n, c_k] side by side, [n, sum of c_k]. Results that can be written in
+    /// place with an `.._into` operation need no copy.
     pub fn concat_columns(&mut self, parts: &[Var]) -> Var {
         let rows = parts.first().map_or(0, |&part| self.shape(part).0);
         let cols = parts.iter().map(|&part| self.shape(part).1).sum();
@@ -45,11 +45,14 @@ impl Tape<'_> {
         out
     }
 
-    /// Transposes blocks: x is [b t, c], the result [b c, t] with `y[i c + j, k]` = `x[i t + k, j]`. A [`Tape::linear`] on
-    /// the result mixes over the t rows (tokens) of each block.
+    /// Transposes blocks: x is [b t, c], the result [b c, t] with `y[i c + j, k]` = `x[i t + k,
+    /// j]`. A [`Tape::linear`] on the result mixes over the t rows (tokens) of each block.
     pub fn transpose_blocks(&mut self, x: Var, block_rows: usize) -> Var {
         let (rows, cols) = self.shape(x);
-        assert!(block_rows > 0 && rows % block_rows == 0, "{rows} rows are no blocks of {block_rows}");
+        assert!(
+            block_rows > 0 && rows % block_rows == 0,
+            "{rows} rows are no blocks of {block_rows}"
+        );
         let out = self.emit(rows / block_rows * cols, block_rows);
         let (read, [result]) = self.forward([out]);
         let x_values = read.matrix(x);
@@ -76,7 +79,12 @@ impl Copy {
     /// dx += dy.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let (dy, dx, fresh) = backward.grads.pair_or_fresh(self.out, self.x);
-        map(dx, [dy], 1, |dx, [dy]| if fresh { dx.copy_from_slice(dy) } else { vector::add(dx, dy) });
+        map(
+            dx,
+            [dy],
+            1,
+            |dx, [dy]| if fresh { dx.copy_from_slice(dy) } else { vector::add(dx, dy) },
+        );
     }
 }
 

@@ -1,7 +1,8 @@
 //! Time encodings: cosines of time differences, fixed and summed in one pass, or trainable.
 //!
-//! Differences are `f64` and so are products with frequencies and the reduction to half a turn: at a difference of a year
-//! in seconds the fastest frequency has turned five million times, and an `f32` product would be noise.
+//! Differences are `f64` and so are products with frequencies and the reduction to half a turn: at
+//! a difference of a year in seconds the fastest frequency has turned five million times, and an
+//! `f32` product would be noise.
 
 use super::segment::{Entries, SEGMENTS, Segments, Weighting, add_weight_gradients};
 use crate::backward::Backward;
@@ -37,9 +38,15 @@ impl Tape<'_> {
         out
     }
 
-    /// `y[i]` = sum over entries j of segment i of w_j cos(`times[j]` frequencies): [segments, d]. Gradients go to learnable
-    /// weights only; the encodings themselves are never stored.
-    pub fn time_sum(&mut self, times: Times, offsets: Indices, frequencies: Times, weighting: Weighting) -> Var {
+    /// `y[i]` = sum over entries j of segment i of w_j cos(`times[j]` frequencies): [segments, d].
+    /// Gradients go to learnable weights only; the encodings themselves are never stored.
+    pub fn time_sum(
+        &mut self,
+        times: Times,
+        offsets: Indices,
+        frequencies: Times,
+        weighting: Weighting,
+    ) -> Var {
         let out = self.emit(offsets.len() - 1, frequencies.len);
         self.time_sum_into(out, times, offsets, frequencies, weighting);
         out
@@ -64,16 +71,20 @@ impl Tape<'_> {
             for i in 0..part.rows {
                 let range = entries.range(first + i);
                 let len = range.len();
-                sum_one(part.row(i), &values[range.clone()], frequency, &|j| entries.weight(range.start + j, len));
+                sum_one(part.row(i), &values[range.clone()], frequency, &|j| {
+                    entries.weight(range.start + j, len)
+                });
             }
         });
         if let Weighting::By { weights, slots } = weighting {
-            self.record(out, &[weights], || TimeSum { times, frequencies, offsets, weights, slots, out }.into());
+            self.record(out, &[weights], || {
+                TimeSum { times, frequencies, offsets, weights, slots, out }.into()
+            });
         }
     }
 
-    /// Two sums in one pass over the cosines: `plain` with weights 1 and `weighted` with w_j = `weights[slots[j]]`, both
-    /// [segments, d].
+    /// Two sums in one pass over the cosines: `plain` with weights 1 and `weighted` with w_j =
+    /// `weights[slots[j]]`, both [segments, d].
     #[allow(clippy::too_many_arguments, reason = "two results of one pass")]
     pub fn time_sums_into(
         &mut self,
@@ -85,12 +96,20 @@ impl Tape<'_> {
         weights: Var,
         slots: Option<Indices>,
     ) {
-        assert_eq!(self.shape(plain), (offsets.len() - 1, frequencies.len), "room for the plain sums");
-        assert_eq!(self.shape(weighted), (offsets.len() - 1, frequencies.len), "room for the weighted sums");
+        assert_eq!(
+            self.shape(plain),
+            (offsets.len() - 1, frequencies.len),
+            "room for the plain sums"
+        );
+        assert_eq!(
+            self.shape(weighted),
+            (offsets.len() - 1, frequencies.len),
+            "room for the weighted sums"
+        );
         let segments = offsets.len() - 1;
         let width = frequencies.len;
-        // The two results may be columns of wider matrices; pairs of rows are made in a dense one and copied, which costs
-        // a hundredth of the cosines.
+        // The two results may be columns of wider matrices; pairs of rows are made in a dense one
+        // and copied, which costs a hundredth of the cosines.
         let both = self.emit(segments, 2 * width);
         let (read, [result]) = self.forward([both]);
         let weighting = Weighting::By { weights, slots };
@@ -101,7 +120,9 @@ impl Tape<'_> {
             for i in 0..part.rows {
                 let range = entries.range(first + i);
                 let (a, b) = part.row(i).split_at_mut(width);
-                sum_both(a, b, &values[range.clone()], frequency, &|j| entries.weight(range.start + j, 1));
+                sum_both(a, b, &values[range.clone()], frequency, &|j| {
+                    entries.weight(range.start + j, 1)
+                });
             }
         });
         for (out, from) in [(plain, 0), (weighted, width)] {
@@ -114,10 +135,15 @@ impl Tape<'_> {
         });
     }
 
-    /// `y[j, k]` = cos(`times[j]` `omega[k]` + `phase[k]`) with gradients to both: `omega` and `phase` are [1, d], y is [n, d].
+    /// `y[j, k]` = cos(`times[j]` `omega[k]` + `phase[k]`) with gradients to both: `omega` and
+    /// `phase` are [1, d], y is [n, d].
     pub fn trainable_time_encoding(&mut self, times: Times, omega: Var, phase: Var) -> Var {
         let width = self.shape(omega).1;
-        assert_eq!((self.shape(omega), self.shape(phase)), ((1, width), (1, width)), "frequency and phase are rows");
+        assert_eq!(
+            (self.shape(omega), self.shape(phase)),
+            ((1, width), (1, width)),
+            "frequency and phase are rows"
+        );
         let out = self.emit(times.len, width);
         let (read, [result]) = self.forward([out]);
         let (values, frequency, shift) = (read.times(times), read.flat(omega), read.flat(phase));
@@ -132,7 +158,8 @@ impl Tape<'_> {
     }
 }
 
-/// Splits rows of `d` values into blocks of 16, the last one padded, and calls the block function on each.
+/// Splits rows of `d` values into blocks of 16, the last one padded, and calls the block function
+/// on each.
 macro_rules! in_blocks {
     ($frequencies:expr, |$block:ident, $from:ident, $width:ident| $body:expr) => {
         let mut $from = 0;
@@ -156,7 +183,12 @@ fn encode(out: &mut [f32], time: f64, frequencies: &[f64]) {
 }
 
 /// out = sum over j of weight(j) cos(`times[j]` frequencies).
-fn sum_one(out: &mut [f32], times: &[f64], frequencies: &[f64], weight: &(dyn Fn(usize) -> f32 + Sync)) {
+fn sum_one(
+    out: &mut [f32],
+    times: &[f64],
+    frequencies: &[f64],
+    weight: &(dyn Fn(usize) -> f32 + Sync),
+) {
     scratch::with(times.len(), |weights| {
         for (j, w) in weights.iter_mut().enumerate() {
             *w = weight(j);
@@ -246,7 +278,8 @@ multiversion! {
                 lanes[i] = g[i].mul_add(math::cosine(time * f[i]), lanes[i]);
             }
         }
-        // The rest padded with zeros, so that it takes one vector step and not up to fifteen scalar ones.
+        // The rest padded with zeros, so that it takes one vector step and not up to fifteen scalar
+        // ones.
         let (mut g, mut f) = ([0.0; BLOCK], [0.0; BLOCK]);
         g[..g_rest.len()].copy_from_slice(g_rest);
         f[..f_rest.len()].copy_from_slice(f_rest);
@@ -258,11 +291,13 @@ multiversion! {
 }
 
 impl TimeSum {
-    /// `dweights[slots[j]]` += <`dy[i]`, cos(`times[j]` frequencies)>, i the segment of j; the cosines are made again.
+    /// `dweights[slots[j]]` += <`dy[i]`, cos(`times[j]` frequencies)>, i the segment of j; the
+    /// cosines are made again.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
         let weighting = Weighting::By { weights: self.weights, slots: self.slots };
-        let entries = Entries::new(&read, Segments { rows: None, offsets: self.offsets }, weighting);
+        let entries =
+            Entries::new(&read, Segments { rows: None, offsets: self.offsets }, weighting);
         let (times, frequencies) = (read.times(self.times), read.times(self.frequencies));
         let (dy, mut dw) = backward.grads.pair(self.out, self.weights);
         let dw = dw.flat().expect("weights are a dense vector");
@@ -286,7 +321,8 @@ impl TimeEncode {
     /// With s = -sin(`times[j]` omega + phase) `dy[j]`: domega += `times[j]` s, dphase += s.
     pub fn backward(&self, backward: &mut Backward<'_>) {
         let read = backward.read;
-        let (times, omega, phase) = (read.times(self.times), read.flat(self.omega), read.flat(self.phase));
+        let (times, omega, phase) =
+            (read.times(self.times), read.flat(self.omega), read.flat(self.phase));
         let width = omega.len();
         if width == 0 {
             return;

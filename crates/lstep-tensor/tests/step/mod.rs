@@ -1,4 +1,5 @@
-//! A training step that goes through the operations that models are made of, with sizes above the sharing threshold.
+//! A training step that goes through the operations that models are made of, with sizes above the
+//! sharing threshold.
 
 use lstep_tensor::*;
 
@@ -21,7 +22,9 @@ pub fn parameters() -> Parameters {
     ] {
         p.add(name, rows, cols, Init::Linear { inputs: cols });
     }
-    for (name, cols) in [("in.bias", 96), ("gain", 64), ("shift", 64), ("gru.b1", 192), ("gru.b2", 192)] {
+    for (name, cols) in
+        [("in.bias", 96), ("gain", 64), ("shift", 64), ("gru.b1", 192), ("gru.b2", 192)]
+    {
         p.add(name, 1, cols, Init::Normal { mean: 0.5, deviation: 0.2 });
     }
     for (name, cols) in [("mix.gain", 8), ("mix.shift", 8), ("mix.b1", 4), ("mix.b2", 8)] {
@@ -76,8 +79,10 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
     let tokens = tape.linear(tokens, w, None, Activation::Tanh);
     let h = tape.transpose_blocks(tokens, 64);
     let [inner, outer, gain, shift, inner_bias, outer_bias] =
-        ["mix.in", "mix.out", "mix.gain", "mix.shift", "mix.b1", "mix.b2"].map(|name| get(tape, name));
-    let net = TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon: 1e-5, dropout: 0.1 };
+        ["mix.in", "mix.out", "mix.gain", "mix.shift", "mix.b1", "mix.b2"]
+            .map(|name| get(tape, name));
+    let net =
+        TokenNet { gain, shift, inner, inner_bias, outer, outer_bias, epsilon: 1e-5, dropout: 0.1 };
     let h = tape.mix_tokens(h, net);
 
     let qkv = tape.concat_columns(&[q, k, v]);
@@ -89,7 +94,12 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
     };
     let attended = tape.self_attention(qkv, blocks);
     let w = get(tape, "q");
-    let h = tape.layer(attended, w, None, Then { activation: Activation::Gelu, dropout: 0.1, add: Some(h) });
+    let h = tape.layer(
+        attended,
+        w,
+        None,
+        Then { activation: Activation::Gelu, dropout: 0.1, add: Some(h) },
+    );
     let both = tape.zeros(NODES, 2 * 37);
     let (plain, weighted) = (tape.columns(both, 0..37), tape.columns(both, 37..74));
     tape.time_sums_into(plain, weighted, times, offsets, frequencies, weights, Some(slots));
@@ -112,8 +122,10 @@ pub fn forward(tape: &mut Tape<'_>, p: &Parameters, features: &'static [f32]) ->
     let kernel = tape.fold_filter(re, im, sum);
     let runs = Runs {
         offsets,
-        runs: tape
-            .indices((0..ENTRIES).flat_map(|j| [(j % NODES) as u32, 5 * (j % 10) as u32, 5 * (j % 10) as u32 + 5])),
+        runs: tape.indices(
+            (0..ENTRIES)
+                .flat_map(|j| [(j % NODES) as u32, 5 * (j % 10) as u32, 5 * (j % 10) as u32 + 5]),
+        ),
     };
     let positions = tape.run_kernel(kernel, table, runs);
 
@@ -151,7 +163,7 @@ pub fn train(steps: u64) -> (Vec<f32>, Vec<f32>) {
     let mut losses = Vec::new();
     for step in 0..steps {
         gradients.zero();
-        let mut tape = workspace.train(&p, Draw { seed: 1, step });
+        let mut tape = workspace.train(&p, DropoutKey { seed: 1, step });
         let loss = forward(&mut tape, &p, features());
         losses.push(tape.scalar(loss));
         tape.backward(loss, &mut gradients);

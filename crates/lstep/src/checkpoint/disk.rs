@@ -6,12 +6,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a text file, in place of an older one of that name if there is one; under its name it is always whole.
+/// Writes a text file, in place of an older one of that name if there is one; under its name it is
+/// always whole.
 pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
     replace(path.as_ref(), |out| out.write_all(text.as_bytes()))
 }
 
-/// Adds a line, without its end, to a text file, and returns when it is on the disk. Makes the file if there is none.
+/// Adds a line, without its end, to a text file, and returns when it is on the disk. Makes the file
+/// if there is none.
 pub fn append_line(path: impl AsRef<Path>, line: &str) -> Result<()> {
     let path = path.as_ref();
     let append = || {
@@ -23,8 +25,9 @@ pub fn append_line(path: impl AsRef<Path>, line: &str) -> Result<()> {
     append().map_err(|error| Error::io(path, error))
 }
 
-/// Gives a whole file a second name, in place of an older file of that name if there is one. The bytes are shared where the file
-/// system can do that, which is safe for files that are only ever replaced, never changed.
+/// Gives a whole file a second name, in place of an older file of that name if there is one. The
+/// bytes are shared where the file system can do that, which is safe for files that are only ever
+/// replaced, never changed.
 pub(crate) fn duplicate(from: &Path, to: &Path) -> Result<()> {
     let linked = || {
         let partial = partial(to)?;
@@ -47,8 +50,12 @@ fn partial(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Writes `.NAME.partial` beside the file, brings it to the disk and renames it. What a kill leaves there the next call replaces.
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+/// Writes `.NAME.partial` beside the file, brings it to the disk and renames it. What a kill leaves
+/// there the next call replaces.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
     let partial = partial(path).map_err(|error| Error::io(path, error))?;
     let attempt = || {
         let mut out = BufWriter::with_capacity(1 << 16, File::create(&partial)?);
@@ -60,9 +67,11 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> i
         let _ = fs::remove_file(&partial);
         Error::io(path, error)
     })?;
-    // The new name, too, survives a power failure where folders can be synced; where not, the file is whole all the same.
-    if let Ok(folder) = File::open(partial.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")))
-    {
+    // The new name, too, survives a power failure where folders can be synced; where not, the file
+    // is whole all the same.
+    if let Ok(folder) = File::open(
+        partial.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")),
+    ) {
         let _ = folder.sync_all();
     }
     Ok(())

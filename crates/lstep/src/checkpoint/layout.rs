@@ -1,5 +1,5 @@
-//! A checkpoint as bytes: the header's length as a little-endian u64, the header as JSON padded with spaces to a multiple of 8,
-//! the tensors' values.
+//! A checkpoint as bytes: the header's length as a little-endian u64, the header as JSON padded
+//! with spaces to a multiple of 8, the tensors' values.
 
 use super::{Checkpoint, Tensor, Values};
 use crate::error::{Error, InputFault, Result};
@@ -37,23 +37,32 @@ struct Entry<'a> {
 impl Checkpoint<'_> {
     /// Everything before the values, with the SHA-256 in its place.
     pub(super) fn header(&self, file: &str) -> Result<Vec<u8>> {
-        let refused = |problem: String| Error::from(InputFault::new(file, problem, "this is a fault of the caller"));
+        let refused = |problem: String| {
+            Error::from(InputFault::new(file, problem, "this is a fault of the caller"))
+        };
         let mut names = BTreeSet::from(["__metadata__"]);
         let mut infos = Vec::with_capacity(self.tensors.len());
         let mut end = 0;
         for tensor in self.laid_out() {
             if !names.insert(&tensor.name) {
-                return Err(refused(format!("cannot have one more tensor named {:?}", tensor.name)));
+                return Err(refused(format!(
+                    "cannot have one more tensor named {:?}",
+                    tensor.name
+                )));
             }
             let expected = tensor.shape.iter().copied().try_fold(1, usize::checked_mul);
             if expected != Some(tensor.values.len()) {
                 let (shape, values) = (&tensor.shape, tensor.values.len());
-                return Err(refused(format!("cannot have {:?} of shape {shape:?} with {values} values", tensor.name)));
+                return Err(refused(format!(
+                    "cannot have {:?} of shape {shape:?} with {values} values",
+                    tensor.name
+                )));
             }
             let dtype = tensor.values.kind();
             let start = end;
             end += tensor.values.len() * dtype.bitsize() / 8;
-            let info = TensorInfo { dtype, shape: tensor.shape.clone(), data_offsets: (start, end) };
+            let info =
+                TensorInfo { dtype, shape: tensor.shape.clone(), data_offsets: (start, end) };
             infos.push((tensor.name.clone(), info));
         }
         let entry = Entry {
@@ -64,15 +73,21 @@ impl Checkpoint<'_> {
         };
         let entry = serde_json::to_string(&entry).expect("texts and numbers become JSON");
         let entry = [("lstep".to_owned(), entry)].into_iter().collect();
-        let metadata = Metadata::new(Some(entry), infos).map_err(|error| refused(error.to_string()))?;
+        let metadata =
+            Metadata::new(Some(entry), infos).map_err(|error| refused(error.to_string()))?;
         let json = serde_json::to_vec(&metadata).expect("texts and numbers become JSON");
         let length = json.len().next_multiple_of(8);
         if length > MAX_HEADER {
-            return Err(refused(format!("cannot have names and notes of {length} bytes, more than {MAX_HEADER}")));
+            return Err(refused(format!(
+                "cannot have names and notes of {length} bytes, more than {MAX_HEADER}"
+            )));
         }
         let mut header = [&(length as u64).to_le_bytes(), json.as_slice()].concat();
         header.resize(8 + length, b' ');
-        assert!(header[8..].starts_with(BEGINNING), "the entry comes first and begins with the digest");
+        assert!(
+            header[8..].starts_with(BEGINNING),
+            "the entry comes first and begins with the digest"
+        );
 
         let mut hash = Fingerprint::default();
         hash.take(&header[..DIGEST]);
@@ -97,13 +112,18 @@ impl Checkpoint<'_> {
         tensors
     }
 
-    /// Reads the whole file: once to see that it is as it was written, and only then for what is in it.
-    pub(super) fn parse(path: &Path, mut source: impl BufRead + Seek) -> Result<Checkpoint<'static>> {
+    /// Reads the whole file: once to see that it is as it was written, and only then for what is in
+    /// it.
+    pub(super) fn parse(
+        path: &Path,
+        mut source: impl BufRead + Seek,
+    ) -> Result<Checkpoint<'static>> {
         let file = path.display().to_string();
         let failed = |error| Error::io(path, error);
         let size = check_digest(path, &mut source)?;
         source.rewind().map_err(failed)?;
-        // From here on the bytes are those that somebody wrote; what follows refuses a file made up by hand.
+        // From here on the bytes are those that somebody wrote; what follows refuses a file made up
+        // by hand.
         let made_up = || damaged(&file, "its header does not describe its contents");
         let mut length = [0; 8];
         source.read_exact(&mut length).map_err(failed)?;
@@ -114,11 +134,19 @@ impl Checkpoint<'_> {
         let mut header = vec![0; length as usize];
         source.read_exact(&mut header).map_err(failed)?;
         let metadata: Metadata = serde_json::from_slice(&header).map_err(|_| made_up())?;
-        let entry = metadata.metadata().as_ref().and_then(|texts| texts.get("lstep")).ok_or_else(made_up)?;
+        let entry = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|texts| texts.get("lstep"))
+            .ok_or_else(made_up)?;
         let Format { format } = serde_json::from_str(entry).map_err(|_| made_up())?;
         if format != FORMAT {
-            let problem = format!("is a checkpoint of format {format}, this version of lstep reads format {FORMAT}");
-            return Err(InputFault::new(file, problem, "read it with the version that wrote it").into());
+            let problem = format!(
+                "is a checkpoint of format {format}, this version of lstep reads format {FORMAT}"
+            );
+            return Err(
+                InputFault::new(file, problem, "read it with the version that wrote it").into()
+            );
         }
         let entry: Entry<'_> = serde_json::from_str(entry).map_err(|_| made_up())?;
         let infos = metadata.tensors();
@@ -126,13 +154,17 @@ impl Checkpoint<'_> {
             return Err(made_up().into());
         }
         // The format's reader has made sure that the tensors lie one after another, without a gap.
-        let mut laid_out: Vec<(&String, &TensorInfo)> = infos.iter().map(|(name, info)| (name, *info)).collect();
+        let mut laid_out: Vec<(&String, &TensorInfo)> =
+            infos.iter().map(|(name, info)| (name, *info)).collect();
         laid_out.sort_by_key(|(_, info)| info.data_offsets);
         let mut tensors: Vec<Option<Tensor<'static>>> = entry.order.iter().map(|_| None).collect();
         for (name, info) in laid_out {
-            let place = entry.order.iter().position(|ordered| ordered == name).ok_or_else(made_up)?;
+            let place =
+                entry.order.iter().position(|ordered| ordered == name).ok_or_else(made_up)?;
             let bytes = info.data_offsets.1 - info.data_offsets.0;
-            let values = Values::read(info.dtype, bytes, &mut source).map_err(failed)?.ok_or_else(made_up)?;
+            let values = Values::read(info.dtype, bytes, &mut source)
+                .map_err(failed)?
+                .ok_or_else(made_up)?;
             tensors[place] = Some(Tensor { name: name.clone(), shape: info.shape.clone(), values });
         }
         let tensors = tensors.into_iter().collect::<Option<_>>().ok_or_else(made_up)?;
@@ -140,8 +172,8 @@ impl Checkpoint<'_> {
     }
 }
 
-/// Refuses a file whose SHA-256 is not the one written in it; tells its length. Of a large file of another kind, or of one without
-/// an end, no more is read than the beginning.
+/// Refuses a file whose SHA-256 is not the one written in it; tells its length. Of a large file of
+/// another kind, or of one without an end, no more is read than the beginning.
 fn check_digest(path: &Path, source: &mut impl BufRead) -> Result<u64> {
     let file = path.display().to_string();
     let failed = |error| Error::io(path, error);
@@ -162,7 +194,11 @@ fn check_digest(path: &Path, source: &mut impl BufRead) -> Result<u64> {
         source.consume(taken);
     }
     if hash.hex().as_bytes() != &head[DIGEST..] {
-        return Err(damaged(&file, "it was cut off or altered, for its SHA-256 is not the one written in it").into());
+        return Err(damaged(
+            &file,
+            "it was cut off or altered, for its SHA-256 is not the one written in it",
+        )
+        .into());
     }
     Ok(size)
 }
@@ -179,7 +215,12 @@ fn check_head(file: &str, bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
         Err(damaged(file, "it is empty").into())
     } else if !BEGINNING.starts_with(begun) {
-        Err(InputFault::new(file, "is not a checkpoint of lstep", "give the file that a run of lstep wrote").into())
+        Err(InputFault::new(
+            file,
+            "is not a checkpoint of lstep",
+            "give the file that a run of lstep wrote",
+        )
+        .into())
     } else if bytes.len() < HEAD {
         Err(damaged(file, "it is cut off within its header").into())
     } else {
@@ -194,7 +235,11 @@ fn damaged(file: &str, how: &str) -> InputFault {
 
 impl Values<'_> {
     fn emit(&self, out: &mut impl Write) -> io::Result<()> {
-        fn put<T: Copy, const W: usize>(values: &[T], bytes: fn(T) -> [u8; W], out: &mut impl Write) -> io::Result<()> {
+        fn put<T: Copy, const W: usize>(
+            values: &[T],
+            bytes: fn(T) -> [u8; W],
+            out: &mut impl Write,
+        ) -> io::Result<()> {
             let mut buffer = Vec::with_capacity(values.len().min(4096));
             for some in values.chunks(4096) {
                 buffer.clear();
@@ -212,7 +257,11 @@ impl Values<'_> {
     }
 
     /// Reads `bytes` bytes of a type; nothing if a checkpoint has no such type.
-    fn read(kind: Dtype, bytes: usize, source: &mut impl Read) -> io::Result<Option<Values<'static>>> {
+    fn read(
+        kind: Dtype,
+        bytes: usize,
+        source: &mut impl Read,
+    ) -> io::Result<Option<Values<'static>>> {
         fn take<T: Clone, const W: usize>(
             bytes: usize,
             value: fn([u8; W]) -> T,

@@ -51,7 +51,8 @@ fn same(left: &Checkpoint<'_>, right: &Checkpoint<'_>) -> bool {
         Values::U64(values) => values.to_vec(),
     };
     let parts = |checkpoint: &Checkpoint<'_>| -> Vec<(String, Vec<usize>, Dtype, Vec<u64>)> {
-        let part = |t: &Tensor<'_>| (t.name.clone(), t.shape.clone(), t.values.kind(), bits(&t.values));
+        let part =
+            |t: &Tensor<'_>| (t.name.clone(), t.shape.clone(), t.values.kind(), bits(&t.values));
         checkpoint.tensors.iter().map(part).collect()
     };
     left.notes == right.notes && parts(left) == parts(right)
@@ -68,7 +69,8 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 /// A file whose SHA-256 is right, with an entry, tensors and data of any kind.
 fn forged(entry: &str, tensors: &str, data: &[u8]) -> Vec<u8> {
     let zeros = "0".repeat(64);
-    let header = format!(r#"{{"__metadata__":{{"lstep":"{{\"sha256\":\"{zeros}\"{entry}}}"}}{tensors}}}"#);
+    let header =
+        format!(r#"{{"__metadata__":{{"lstep":"{{\"sha256\":\"{zeros}\"{entry}}}"}}{tensors}}}"#);
     sealed([&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat())
 }
 
@@ -85,13 +87,20 @@ fn a_checkpoint_comes_back_from_the_disk_to_the_bit() {
         assert!(same(&Checkpoint::read(&path).expect("read"), &checkpoint));
         assert_eq!(fs::read(&path).expect("read"), bytes(&checkpoint));
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing temporary is left");
+    assert_eq!(
+        fs::read_dir(folder.path()).expect("a folder").count(),
+        1,
+        "nothing temporary is left"
+    );
 }
 
 #[test]
 fn the_bytes_of_a_file_are_fixed() {
     // A file of format 1 stays readable: if this changes, so must the format's number.
-    assert_eq!(hex(&bytes(&sample())), "683619f720920c33042e09ec0b157cee57f2b58c577e97a10e285338fa0b3b14");
+    assert_eq!(
+        hex(&bytes(&sample())),
+        "683619f720920c33042e09ec0b157cee57f2b58c577e97a10e285338fa0b3b14"
+    );
     assert!((0..20).all(|_| bytes(&sample()) == bytes(&sample())));
 }
 
@@ -151,7 +160,10 @@ fn a_safetensors_file_of_another_program_is_refused() {
 #[test]
 fn a_checkpoint_of_a_later_format_says_so() {
     let later = forged(r#",\"format\":2,\"parts\":7"#, "", &[]);
-    assert!(refusal(&later).contains("is a checkpoint of format 2, this version of lstep reads format 1"));
+    assert!(
+        refusal(&later)
+            .contains("is a checkpoint of format 2, this version of lstep reads format 1")
+    );
 }
 
 #[test]
@@ -191,14 +203,22 @@ fn a_missing_file_and_a_folder_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for path in [folder.path().join("absent"), folder.path().to_owned()] {
         let error = Checkpoint::read(&path).expect_err("not a file");
-        assert!(matches!(error, Error::Io { .. }) && error.to_string().contains(&path.display().to_string()));
+        assert!(
+            matches!(error, Error::Io { .. })
+                && error.to_string().contains(&path.display().to_string())
+        );
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn of_a_file_without_end_only_the_beginning_is_read() {
-    assert!(Checkpoint::read("/dev/zero").expect_err("foreign").to_string().contains("is not a checkpoint of lstep"));
+    assert!(
+        Checkpoint::read("/dev/zero")
+            .expect_err("foreign")
+            .to_string()
+            .contains("is not a checkpoint of lstep")
+    );
 }
 
 #[test]
@@ -211,7 +231,9 @@ fn lookups_say_what_is_missing_or_of_another_type() {
     assert_eq!(sample.note("version").expect("there"), "0.1.0");
     let message = |error: Error| error.to_string();
     assert!(message(sample.f32("bias").expect_err("absent")).contains("has no tensor \"bias\""));
-    assert!(message(sample.f32("nodes").expect_err("u32")).contains("has \"nodes\" as U32, not as F32"));
+    assert!(
+        message(sample.f32("nodes").expect_err("u32")).contains("has \"nodes\" as U32, not as F32")
+    );
     assert!(message(sample.note("seed").expect_err("absent")).contains("has no note \"seed\""));
 }
 
@@ -278,7 +300,10 @@ fn a_killed_writer_leaves_a_whole_file() {
             .expect("started");
         let step = || Checkpoint::read(&path).expect("whole").u64("x").expect("there")[0];
         while step() == u64::MAX {
-            assert!(writer.try_wait().expect("asked").is_none(), "the writer runs until it is killed");
+            assert!(
+                writer.try_wait().expect("asked").is_none(),
+                "the writer runs until it is killed"
+            );
         }
         std::thread::sleep(std::time::Duration::from_millis(3 * round));
         writer.kill().expect("killed");

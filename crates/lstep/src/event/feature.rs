@@ -1,4 +1,5 @@
-//! A table of features, one row for each event or node. An absent table has width zero and costs nothing.
+//! A table of features, one row for each event or node. An absent table has width zero and costs
+//! nothing.
 
 use crate::error::{Error, Result};
 
@@ -77,7 +78,12 @@ fn all_finite(values: &[f32], width: usize, first_row: usize) -> Result<()> {
         None => Ok(()),
         Some(place) => Err(Error::setting(
             "a feature",
-            format!("{} in row {}, column {}", values[place], first_row + place / width, place % width),
+            format!(
+                "{} in row {}, column {}",
+                values[place],
+                first_row + place / width,
+                place % width
+            ),
             "features must be finite: clean the table",
         )),
     }

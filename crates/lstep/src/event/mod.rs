@@ -1,17 +1,19 @@
 //! What an event is: two nodes that meet at a time, perhaps with features.
 //!
-//! Events have a total order: time first, then the event's number (its place in the file). Every room above relies on it.
-//! Depends on nothing.
+//! Events have a total order: time first, then the event's number (its place in the file). Every
+//! room above relies on it. Depends on nothing.
 
 mod clock;
 mod feature;
 mod names;
+mod node_set;
 
 pub use clock::{Clock, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
 pub use feature::Features;
 pub(crate) use names::canonical_integer;
 pub use names::{Name, Names, Side};
+pub use node_set::NodeSet;
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
@@ -34,15 +36,17 @@ pub(crate) fn pair_key(source: NodeId, destination: NodeId) -> u64 {
     u64::from(source.0) << 32 | u64::from(destination.0)
 }
 
-/// A moment, in the stream's own unit. Always finite; exact for the integers and floats of the file.
+/// A moment, in the stream's own unit. Always finite; exact for the integers and floats of the
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Time(f64);
 
 impl Time {
-    /// The origin of the stream's clock.
+    /// The provenance of the stream's clock.
     pub const ZERO: Time = Time(0.0);
 
-    /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal times have equal bits.
+    /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal
+    /// times have equal bits.
     pub fn new(value: f64) -> Option<Time> {
         value.is_finite().then_some(Time(value + 0.0))
     }
@@ -110,8 +114,8 @@ impl Events {
 
     /// Joins columns into events.
     ///
-    /// Refuses columns of different lengths, times that decrease, and a feature table with another number of rows
-    /// (an absent table has width zero and any number of rows).
+    /// Refuses columns of different lengths, times that decrease, and a feature table with another
+    /// number of rows (an absent table has width zero and any number of rows).
     pub fn new(
         sources: Vec<NodeId>,
         destinations: Vec<NodeId>,
@@ -131,14 +135,19 @@ impl Events {
             });
         }
         if sources.len() as u64 > Events::MOST {
-            return Err(Error::setting("events", sources.len(), "a stream holds at most 2^32 - 1 events: split it"));
+            return Err(Error::setting(
+                "events",
+                sources.len(),
+                "a stream holds at most 2^32 - 1 events: split it",
+            ));
         }
         Ok(Events { sources, destinations, times, features })
     }
 
     /// No events yet, but room for features of this width.
     pub fn empty(feature_width: usize) -> Events {
-        let features = Features::new(feature_width, Vec::new()).expect("no values are whole rows of any width");
+        let features = Features::new(feature_width, Vec::new())
+            .expect("no values are whole rows of any width");
         Events { features, ..Events::default() }
     }
 
@@ -220,7 +229,13 @@ impl Events {
     }
 
     /// Appends one event; its time must not be before the last one's.
-    pub fn push(&mut self, source: NodeId, destination: NodeId, time: Time, features: &[f32]) -> Result<Event> {
+    pub fn push(
+        &mut self,
+        source: NodeId,
+        destination: NodeId,
+        time: Time,
+        features: &[f32],
+    ) -> Result<Event> {
         if let Some(&last) = self.times.last()
             && time < last
         {
@@ -231,7 +246,11 @@ impl Events {
             });
         }
         if self.len() as u64 >= Events::MOST {
-            return Err(Error::setting("events", self.len() + 1, "a stream holds at most 2^32 - 1 events: split it"));
+            return Err(Error::setting(
+                "events",
+                self.len() + 1,
+                "a stream holds at most 2^32 - 1 events: split it",
+            ));
         }
         self.features.push(features)?;
         self.sources.push(source);
@@ -269,7 +288,10 @@ mod tests {
             Features::none(),
         )
         .expect_err("17 comes after 18");
-        assert_eq!(error.to_string(), "event 2 is at 17, before event 1 at 18: sort the events by time");
+        assert_eq!(
+            error.to_string(),
+            "event 2 is at 17, before event 1 at 18: sort the events by time"
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The names of nodes: dense numbers on the inside, the file's own ids on the outside.
 //!
-//! Ids are integers as long as every one of them prints back the same ("7" does, "007" does not), otherwise text. Dense
-//! numbers follow first appearance, so they do not depend on which of the two it turns out to be. Where sources and
-//! destinations are different kinds of nodes, the same id on both sides names two nodes. Depends on `NodeId` only.
+//! Ids are integers as long as every one of them prints back the same ("7" does, "007" does not),
+//! otherwise text. Dense numbers follow first appearance, so they do not depend on which of the two
+//! it turns out to be. Where sources and destinations are different kinds of nodes, the same id on
+//! both sides names two nodes. Depends on `NodeId` only.
 
 use super::NodeId;
 use crate::error::{Error, Result};
@@ -137,7 +138,8 @@ impl Names {
         found.map(|&node| NodeId(node))
     }
 
-    /// The node with this id, a new one if the id is new. The side matters only where the sides are separated.
+    /// The node with this id, a new one if the id is new. The side matters only where the sides are
+    /// separated.
     ///
     /// The first id that is no integer turns all ids into text; no dense number changes by that.
     pub fn intern(&mut self, id: &str, side: Side) -> Result<NodeId> {
@@ -160,9 +162,12 @@ impl Names {
         }
     }
 
-    /// Interns all names of another stream, in their order, and gives this one's nodes for them, or the name for which there is
-    /// no room.
-    pub(crate) fn absorb<'a>(&mut self, other: &'a Names) -> std::result::Result<Vec<NodeId>, Name<'a>> {
+    /// Interns all names of another stream, in their order, and gives this one's nodes for them, or
+    /// the name for which there is no room.
+    pub(crate) fn absorb<'a>(
+        &mut self,
+        other: &'a Names,
+    ) -> std::result::Result<Vec<NodeId>, Name<'a>> {
         (0..other.len())
             .map(|node| {
                 let node = NodeId(node as u32);
@@ -191,9 +196,10 @@ impl Names {
 
     /// The number that DyGLib's pre-processing gives a node, where 0 is padding.
     ///
-    /// Integer ids are already such numbers, so they are taken as they are. Where the sides are separated, ids count from 0
-    /// on each side: a source is `id + 1`, a destination `id + 1 + (largest source + 1)`. Text ids, and integers too large
-    /// for this sum, are numbered by first appearance from 1.
+    /// Integer ids are already such numbers, so they are taken as they are. Where the sides are
+    /// separated, ids count from 0 on each side: a source is `id + 1`, a destination `id + 1 +
+    /// (largest source + 1)`. Text ids, and integers too large for this sum, are numbered by first
+    /// appearance from 1.
     pub fn number(&self, node: NodeId) -> i64 {
         match (&self.ids, self.side(node)) {
             (Ids::Integer(numbers), None) => numbers[node.index()],
@@ -206,12 +212,15 @@ impl Names {
         }
     }
 
-    /// The number that TGB gives a node: `id` and `id + largest source + 1` for integer ids with separated sides
-    /// (`tgbl-wiki`), first appearance from 0 otherwise (`tgbl-coin` and the others).
+    /// The number that TGB gives a node: `id` and `id + largest source + 1` for integer ids with
+    /// separated sides (`tgbl-wiki`), first appearance from 0 otherwise (`tgbl-coin` and the
+    /// others).
     pub fn tgb_number(&self, node: NodeId) -> i64 {
         match (&self.ids, self.side(node), self.destination_offset()) {
             (Ids::Integer(numbers), Some(Side::Source), Some(_)) => numbers[node.index()],
-            (Ids::Integer(numbers), Some(Side::Destination), Some(offset)) => numbers[node.index()] + offset,
+            (Ids::Integer(numbers), Some(Side::Destination), Some(offset)) => {
+                numbers[node.index()] + offset
+            }
             _ => i64::from(node.0),
         }
     }
@@ -387,10 +396,14 @@ enum Record {
 
 impl From<Names> for Record {
     fn from(names: Names) -> Record {
-        let destinations = names.sides.as_ref().map(|sides| sides.iter().map(|&side| side as u8).collect());
+        let destinations =
+            names.sides.as_ref().map(|sides| sides.iter().map(|&side| side as u8).collect());
         match &names.ids {
             Ids::Integer(ids) => Record::Integer { ids: ids.clone(), destinations },
-            Ids::Text { .. } => Record::Text { ids: names.iter().map(|name| name.to_string()).collect(), destinations },
+            Ids::Text { .. } => Record::Text {
+                ids: names.iter().map(|name| name.to_string()).collect(),
+                destinations,
+            },
         }
     }
 }
@@ -407,7 +420,11 @@ impl TryFrom<Record> for Names {
         if let Some(sides) = &destinations
             && sides.len() != count
         {
-            return Err(Error::LengthMismatch { what: "names and their sides", left: count, right: sides.len() });
+            return Err(Error::LengthMismatch {
+                what: "names and their sides",
+                left: count,
+                right: sides.len(),
+            });
         }
         let mut names = Names::new(destinations.is_some());
         if texts.is_some() {
@@ -423,7 +440,11 @@ impl TryFrom<Record> for Names {
                 None => Name::Integer(integers[node]),
             };
             if names.intern_name(name, side)?.index() != node {
-                return Err(Error::setting("a list of names", name, "a name may occur only once on its side"));
+                return Err(Error::setting(
+                    "a list of names",
+                    name,
+                    "a name may occur only once on its side",
+                ));
             }
         }
         Ok(names)
@@ -445,8 +466,14 @@ mod tests {
 
     #[test]
     fn numbers_follow_first_appearance() {
-        let mut names = names(false, &[("30", Source), ("10", Destination), ("30", Destination), ("20", Source)]);
-        assert_eq!(names.iter().map(|name| name.to_string()).collect::<Vec<_>>(), ["30", "10", "20"]);
+        let mut names = names(
+            false,
+            &[("30", Source), ("10", Destination), ("30", Destination), ("20", Source)],
+        );
+        assert_eq!(
+            names.iter().map(|name| name.to_string()).collect::<Vec<_>>(),
+            ["30", "10", "20"]
+        );
         assert_eq!(names.find("10", Source), Some(NodeId(1)));
         assert_eq!(names.find("11", Source), None);
         assert_eq!(names.intern("10", Source).expect("known"), NodeId(1));
@@ -464,12 +491,17 @@ mod tests {
 
     #[test]
     fn separated_sides_give_one_id_two_nodes() {
-        let names = names(true, &[("1", Source), ("1", Destination), ("0", Source), ("0", Destination)]);
+        let names =
+            names(true, &[("1", Source), ("1", Destination), ("0", Source), ("0", Destination)]);
         assert_eq!(names.len(), 4);
         assert_eq!(names.side(NodeId(1)), Some(Destination));
         assert_eq!(names.find("1", Destination), Some(NodeId(1)));
         let dyglib: Vec<i64> = (0..4).map(|node| names.number(NodeId(node))).collect();
-        assert_eq!(dyglib, [2, 4, 1, 3], "sources 0 and 1 become 1 and 2, destinations 0 and 1 become 3 and 4");
+        assert_eq!(
+            dyglib,
+            [2, 4, 1, 3],
+            "sources 0 and 1 become 1 and 2, destinations 0 and 1 become 3 and 4"
+        );
         let tgb: Vec<i64> = (0..4).map(|node| names.tgb_number(NodeId(node))).collect();
         assert_eq!(tgb, [1, 3, 0, 2]);
     }
@@ -515,7 +547,10 @@ mod tests {
         names.intern("b", Source).expect("second");
         names.intern("a", Source).expect("known");
         let error = names.intern("c", Source).expect_err("third");
-        assert_eq!(error.to_string(), "nodes is more than 2: a stream has at most 2^32 nodes: split it");
+        assert_eq!(
+            error.to_string(),
+            "nodes is more than 2: a stream has at most 2^32 nodes: split it"
+        );
         assert_eq!(names.len(), 2);
     }
 

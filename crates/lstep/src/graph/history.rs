@@ -1,12 +1,15 @@
-//! Each node's own events, oldest first, in one block of memory that can grow: a T-CSR with room to append.
+//! Each node's own events, oldest first, in one block of memory that can grow: a T-CSR with room to
+//! append.
 //!
-//! Built at once, every node's run has just the room it needs. A run that is full moves to the end of the block with twice
-//! the room; when more than half of the block is abandoned, it is packed anew. Appending is therefore amortised O(1), a
-//! history is always one slice, and memory stays within a constant factor of the meetings held.
+//! Built at once, every node's run has just the room it needs. A run that is full moves to the end
+//! of the block with twice the room; when more than half of the block is abandoned, it is packed
+//! anew. Appending is therefore amortised O(1), a history is always one slice, and memory stays
+//! within a constant factor of the meetings held.
 
 use crate::event::{Events, NodeId, Time};
 
-/// One event as one of its two nodes saw it. An event of a node with itself is two meetings, as in the field's samplers.
+/// One event as one of its two nodes saw it. An event of a node with itself is two meetings, as in
+/// the field's samplers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meeting {
     /// When.
@@ -25,7 +28,7 @@ pub(crate) fn newest(meetings: &[Meeting], most: usize) -> &[Meeting] {
 
 /// Where a node's meetings are in the block.
 #[derive(Debug, Clone, Copy, Default)]
-struct Run {
+struct Extent {
     start: usize,
     length: u32,
     room: u32,
@@ -34,7 +37,7 @@ struct Run {
 /// Each node's own meetings in the total order of events.
 #[derive(Debug, Clone, Default)]
 pub struct Histories {
-    runs: Vec<Run>,
+    runs: Vec<Extent>,
     block: Vec<Meeting>,
     abandoned: usize,
 }
@@ -45,7 +48,7 @@ const EMPTY: Meeting = Meeting { time: Time::ZERO, event: u32::MAX, neighbour: N
 impl Histories {
     /// The histories of all nodes of a stream. O(events).
     pub fn build(events: &Events) -> Histories {
-        let mut runs = vec![Run::default(); events.node_bound()];
+        let mut runs = vec![Extent::default(); events.node_bound()];
         for (&source, &destination) in events.sources().iter().zip(events.destinations()) {
             runs[source.index()].room += 1;
             runs[destination.index()].room += 1;
@@ -57,9 +60,12 @@ impl Histories {
         }
         let mut block = vec![EMPTY; start];
         for event in events.iter() {
-            for (node, neighbour) in [(event.source, event.destination), (event.destination, event.source)] {
+            for (node, neighbour) in
+                [(event.source, event.destination), (event.destination, event.source)]
+            {
                 let run = &mut runs[node.index()];
-                block[run.start + run.length as usize] = Meeting { time: event.time, event: event.number, neighbour };
+                block[run.start + run.length as usize] =
+                    Meeting { time: event.time, event: event.number, neighbour };
                 run.length += 1;
             }
         }
@@ -83,7 +89,7 @@ impl Histories {
     /// Appends a meeting, which must come after all that the node has. Amortised O(1).
     pub fn push(&mut self, node: NodeId, meeting: Meeting) {
         if node.index() >= self.runs.len() {
-            self.runs.resize(node.index() + 1, Run::default());
+            self.runs.resize(node.index() + 1, Extent::default());
         }
         let run = self.runs[node.index()];
         if run.length == run.room {
@@ -106,7 +112,7 @@ impl Histories {
         self.block.extend_from_within(used);
         self.block.resize(start + room as usize, EMPTY);
         self.abandoned += run.room as usize;
-        self.runs[node.index()] = Run { start, length: run.length, room };
+        self.runs[node.index()] = Extent { start, length: run.length, room };
     }
 
     /// Writes the runs one after the other again, dropping what was abandoned.

@@ -19,7 +19,12 @@ impl EventLog {
     /// A log of these events, without node features. O(events).
     pub fn new(events: Events) -> EventLog {
         let histories = Histories::build(&events);
-        EventLog { identity: Identity::default(), events, histories, node_features: Features::none() }
+        EventLog {
+            identity: Identity::default(),
+            events,
+            histories,
+            node_features: Features::none(),
+        }
     }
 
     /// Adds a table with a row for each node.
@@ -35,7 +40,13 @@ impl EventLog {
     }
 
     /// Appends an event and tells its number. Amortised O(1).
-    pub fn push(&mut self, source: NodeId, destination: NodeId, time: Time, features: &[f32]) -> Result<Event> {
+    pub fn push(
+        &mut self,
+        source: NodeId,
+        destination: NodeId,
+        time: Time,
+        features: &[f32],
+    ) -> Result<Event> {
         let event = self.events.push(source, destination, time, features)?;
         for (node, neighbour) in [(source, destination), (destination, source)] {
             self.histories.push(node, Meeting { time, event: event.number, neighbour });
@@ -43,7 +54,8 @@ impl EventLog {
         Ok(event)
     }
 
-    /// The events themselves, for those who make splits, steps and questions. Models never get this.
+    /// The events themselves, for those who make splits, steps and questions. Models never get
+    /// this.
     pub fn events(&self) -> &Events {
         &self.events
     }
@@ -58,7 +70,8 @@ impl EventLog {
         self.events.is_empty()
     }
 
-    /// The number of the first event at or after a time: what a query at that time may not see. O(log events).
+    /// The number of the first event at or after a time: what a query at that time may not see.
+    /// O(log events).
     pub fn first_at(&self, time: Time) -> u32 {
         self.events.times().partition_point(|&earlier| earlier < time) as u32
     }
@@ -73,8 +86,8 @@ impl EventLog {
         Revealed::new(self, horizon)
     }
 
-    /// Tells this log from all others of the program, copies of it included: they may grow apart. As long as it is the same, an event's
-    /// number means the same event.
+    /// Tells this log from all others of the program, copies of it included: they may grow apart.
+    /// As long as it is the same, an event's number means the same event.
     pub(super) fn identity(&self) -> u64 {
         self.identity.0
     }

@@ -1,15 +1,24 @@
-//! Random samples of a seed's history. The newest meetings, and all within an interval, are slices: see [`Past`].
+//! Random samples of a seed's history. The newest meetings, and all within an interval, are slices:
+//! see [`Past`].
 //!
-//! A sample depends on the key and the seed asked about, never on what else is asked or by which thread.
+//! A sample depends on the key and the seed asked about, never on what else is asked or by which
+//! thread.
 
 use super::history::Meeting;
 use super::past::{Past, Seed};
-use crate::draw::Draw;
+use crate::rng::KeyedRng;
 
-/// Draws `count` meetings uniformly, with replacement, and puts them into `sample` oldest first. O(count log count).
+/// Draws `count` meetings uniformly, with replacement, and puts them into `sample` oldest first.
+/// O(count log count).
 ///
 /// `sample` stays empty for a node without a history.
-pub fn sample_uniformly(past: Past<'_>, seed: Seed, count: usize, key: u64, sample: &mut Vec<Meeting>) {
+pub fn sample_uniformly(
+    past: Past<'_>,
+    seed: Seed,
+    count: usize,
+    key: u64,
+    sample: &mut Vec<Meeting>,
+) {
     sample.clear();
     let history = past.history(seed);
     if history.is_empty() {
@@ -20,9 +29,17 @@ pub fn sample_uniformly(past: Past<'_>, seed: Seed, count: usize, key: u64, samp
     sample.sort_by_key(|meeting| meeting.event);
 }
 
-/// Draws `count` meetings with replacement, each with probability proportional to exp(rate (t_j - t)), and puts them into
-/// `sample` oldest first: the newer, the likelier; a rate of zero is uniform. O(history + count log history).
-pub fn sample_by_recency(past: Past<'_>, seed: Seed, count: usize, rate: f64, key: u64, sample: &mut Vec<Meeting>) {
+/// Draws `count` meetings with replacement, each with probability proportional to exp(rate (t_j -
+/// t)), and puts them into `sample` oldest first: the newer, the likelier; a rate of zero is
+/// uniform. O(history + count log history).
+pub fn sample_by_recency(
+    past: Past<'_>,
+    seed: Seed,
+    count: usize,
+    rate: f64,
+    key: u64,
+    sample: &mut Vec<Meeting>,
+) {
     sample.clear();
     let history = past.history(seed);
     let Some(newest) = history.last() else {
@@ -45,8 +62,8 @@ pub fn sample_by_recency(past: Past<'_>, seed: Seed, count: usize, rate: f64, ke
     sample.sort_by_key(|meeting| meeting.event);
 }
 
-fn draw_for(seed: Seed, key: u64) -> Draw {
-    Draw::new(&[key, u64::from(seed.node.0), seed.time.value().to_bits()])
+fn draw_for(seed: Seed, key: u64) -> KeyedRng {
+    KeyedRng::new(&[key, u64::from(seed.node.0), seed.time.value().to_bits()])
 }
 
 #[cfg(test)]
@@ -73,7 +90,13 @@ mod tests {
         let log = log();
         let (mut sample, mut counts) = (Vec::new(), [0u32; 5]);
         for key in 0..3_000 {
-            sample_uniformly(log.past(9), Seed { node: NodeId(0), time: time(3.0) }, 2, key, &mut sample);
+            sample_uniformly(
+                log.past(9),
+                Seed { node: NodeId(0), time: time(3.0) },
+                2,
+                key,
+                &mut sample,
+            );
             assert!(sample.is_sorted_by_key(|meeting| meeting.event));
             sample.iter().for_each(|meeting| counts[meeting.neighbour.index()] += 1);
         }
@@ -90,7 +113,9 @@ mod tests {
             sample_by_recency(log.past(9), seed, 1, 2f64.ln(), key, &mut sample);
             counts[sample[0].neighbour.index()] += 1.0 / 20_000.0;
         }
-        for (neighbour, share) in [(1, 1.0 / 15.0), (2, 2.0 / 15.0), (3, 4.0 / 15.0), (4, 8.0 / 15.0)] {
+        for (neighbour, share) in
+            [(1, 1.0 / 15.0), (2, 2.0 / 15.0), (3, 4.0 / 15.0), (4, 8.0 / 15.0)]
+        {
             assert!((counts[neighbour] - share).abs() < 0.015, "{counts:?}");
         }
     }
@@ -99,7 +124,13 @@ mod tests {
     fn a_node_without_a_history_gives_an_empty_sample() {
         let log = log();
         let mut sample = vec![log.past(9).history(Seed { node: NodeId(0), time: time(9.0) })[0]];
-        sample_uniformly(log.past(9), Seed { node: NodeId(77), time: time(9.0) }, 2, 0, &mut sample);
+        sample_uniformly(
+            log.past(9),
+            Seed { node: NodeId(77), time: time(9.0) },
+            2,
+            0,
+            &mut sample,
+        );
         assert!(sample.is_empty());
     }
 }

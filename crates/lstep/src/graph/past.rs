@@ -1,10 +1,12 @@
 //! Views of the log that cannot see over a horizon.
 //!
-//! [`Past`] is what a model gets to score with. Who met whom it tells for a [`Seed`] only, a node at a time, and shows what is both
-//! before the horizon and strictly before that time. What belongs to a meeting, its direction and its event's features, is looked up by
-//! the meeting's event, and checked against the horizon alone: under visibility `event` that is the end of the step, so a model that
-//! makes up a seed's time or an event's number would see its own step. No type forbids that; the laws find it out. [`Revealed`] is what a model gets
-//! after a step's events have become known; it shows everything before its horizon, the newest event included.
+//! [`Past`] is what a model gets to score with. Who met whom it tells for a [`Seed`] only, a node
+//! at a time, and shows what is both before the horizon and strictly before that time. What belongs
+//! to a meeting, its direction and its event's features, is looked up by the meeting's event, and
+//! checked against the horizon alone: under visibility `event` that is the end of the step, so a
+//! model that makes up a seed's time or an event's number would see its own step. No type forbids
+//! that; the laws find it out. [`Revealed`] is what a model gets after a step's events have become
+//! known; it shows everything before its horizon, the newest event included.
 
 use super::history::{Meeting, newest};
 use super::log::EventLog;
@@ -47,7 +49,11 @@ impl<'log> Past<'log> {
         let meetings = self.log.histories().of(seed.node);
         let visible = |meeting: &Meeting| meeting.event < self.horizon && meeting.time < seed.time;
         // Questions mostly come at the end of the stream, where nothing has to be searched.
-        if meetings.last().is_none_or(visible) { meetings } else { &meetings[..meetings.partition_point(visible)] }
+        if meetings.last().is_none_or(visible) {
+            meetings
+        } else {
+            &meetings[..meetings.partition_point(visible)]
+        }
     }
 
     /// The `most` newest meetings strictly before the seed's time, oldest first. O(log history).
@@ -108,7 +114,8 @@ impl<'log> Past<'log> {
     }
 }
 
-/// The log before a horizon, asked without a time: for learning from events that everybody knows by now.
+/// The log before a horizon, asked without a time: for learning from events that everybody knows by
+/// now.
 #[derive(Debug, Clone, Copy)]
 pub struct Revealed<'log> {
     past: Past<'log>,
@@ -124,7 +131,8 @@ impl<'log> Revealed<'log> {
         self.past
     }
 
-    /// The `most` newest meetings before the horizon, the newest last; those at the newest time are included. O(log history).
+    /// The `most` newest meetings before the horizon, the newest last; those at the newest time are
+    /// included. O(log history).
     #[inline]
     pub fn latest(&self, node: NodeId, most: usize) -> &'log [Meeting] {
         let meetings = self.past.log.histories().of(node);
@@ -197,7 +205,8 @@ mod tests {
     #[test]
     fn what_is_revealed_includes_the_newest_time() {
         let log = log_of(&[(0, 1, 1), (0, 2, 2), (0, 3, 2), (0, 4, 3)]);
-        let newest: Vec<u32> = log.revealed(3).latest(NodeId(0), 2).iter().map(|meeting| meeting.event).collect();
+        let newest: Vec<u32> =
+            log.revealed(3).latest(NodeId(0), 2).iter().map(|meeting| meeting.event).collect();
         assert_eq!(newest, [1, 2]);
         assert_eq!(log.past(3).recent(Seed { node: NodeId(0), time: time(2.0) }, 2).len(), 1);
     }

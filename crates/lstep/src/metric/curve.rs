@@ -1,20 +1,22 @@
 //! Average precision and ROC-AUC, with scikit-learn's treatment of ties.
 //!
-//! Both are read off a [`Tally`]: the distinct scores from high to low, each with its number of positives and negatives.
-//! Equal scores are one threshold, so the order of the rows never matters. O(n log n) time; memory follows the number of
-//! distinct scores.
+//! Both are read off a [`Tally`]: the distinct scores from high to low, each with its number of
+//! positives and negatives. Equal scores are one threshold, so the order of the rows never matters.
+//! O(n log n) time; memory follows the number of distinct scores.
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 
-/// Average precision: `sum_j (R_j - R_{j-1}) P_j` over the distinct scores from high to low, recall `R`, precision `P`.
+/// Average precision: `sum_j (R_j - R_{j-1}) P_j` over the distinct scores from high to low, recall
+/// `R`, precision `P`.
 ///
 /// Refuses lengths that differ, a score that is not finite, and rows without a positive.
 pub fn average_precision(scores: &[f64], labels: &[bool]) -> Result<f64> {
     Tally::of_row(0, scores, labels)?.average_precision()
 }
 
-/// Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores higher, ties half.
+/// Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores
+/// higher, ties half.
 ///
 /// Refuses lengths that differ, a score that is not finite, and rows of one class only.
 pub fn roc_auc(scores: &[f64], labels: &[bool]) -> Result<f64> {
@@ -35,8 +37,8 @@ pub struct Areas {
 pub struct Tally {
     /// Distinct scores, from high to low.
     groups: Vec<Group>,
-    /// Groups not yet folded in, in any order. Never longer than `groups` and [`Tally::BUFFER`] both, so folding costs
-    /// O(1) for each score added.
+    /// Groups not yet folded in, in any order. Never longer than `groups` and [`Tally::BUFFER`]
+    /// both, so folding costs O(1) for each score added.
     pending: Vec<Group>,
 }
 
@@ -94,7 +96,10 @@ impl Tally {
     pub fn areas(&self) -> Result<Areas> {
         let (positives, negatives) = self.classes("ROC-AUC", true)?;
         let tally = self.folded();
-        Ok(Areas { average_precision: tally.precision_area(positives), roc_auc: tally.roc_area(positives, negatives) })
+        Ok(Areas {
+            average_precision: tally.precision_area(positives),
+            roc_auc: tally.roc_area(positives, negatives),
+        })
     }
 
     fn precision_area(&self, positives: u64) -> f64 {
@@ -119,7 +124,8 @@ impl Tally {
     /// Positives and negatives counted, if `area` is defined for them.
     fn classes(&self, area: &str, both: bool) -> Result<(u64, u64)> {
         let all = self.groups.iter().chain(&self.pending);
-        let (positives, negatives) = all.fold((0, 0), |(p, n), group| (p + group.positives, n + group.negatives));
+        let (positives, negatives) =
+            all.fold((0, 0), |(p, n), group| (p + group.positives, n + group.negatives));
         if positives == 0 || (both && negatives == 0) {
             let value = format!("{positives} positives and {negatives} negatives");
             let needed = if both { "at least one of each" } else { "at least one positive" };
@@ -143,7 +149,9 @@ impl Tally {
         let (mut old, mut new) = (self.groups.iter().peekable(), self.pending.iter().peekable());
         loop {
             let next = match (old.peek(), new.peek()) {
-                (Some(a), Some(b)) if descending(a.score, b.score) == Ordering::Greater => new.next(),
+                (Some(a), Some(b)) if descending(a.score, b.score) == Ordering::Greater => {
+                    new.next()
+                }
                 (Some(_), _) => old.next(),
                 (None, _) => new.next(),
             };
@@ -161,7 +169,8 @@ impl Tally {
     }
 }
 
-/// High scores first. Scores are finite, and zero equals negative zero, as it does for scikit-learn.
+/// High scores first. Scores are finite, and zero equals negative zero, as it does for
+/// scikit-learn.
 fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).expect("a tally holds only finite scores")
 }
@@ -188,7 +197,10 @@ mod tests {
     #[test]
     fn one_class_is_refused() {
         let error = roc_auc(&[0.1, 0.2], &[true, true]).expect_err("no negative");
-        assert_eq!(error.to_string(), "labels is 2 positives and 0 negatives: ROC-AUC needs at least one of each");
+        assert_eq!(
+            error.to_string(),
+            "labels is 2 positives and 0 negatives: ROC-AUC needs at least one of each"
+        );
         assert!(average_precision(&[0.1, 0.2], &[false, false]).is_err());
         assert_eq!(average_precision(&[0.1, 0.2], &[true, true]).expect("positives suffice"), 1.0);
     }
@@ -209,6 +221,9 @@ mod tests {
 
     #[test]
     fn scores_and_labels_have_one_length() {
-        assert!(matches!(roc_auc(&[0.1], &[]), Err(Error::LengthMismatch { left: 1, right: 0, .. })));
+        assert!(matches!(
+            roc_auc(&[0.1], &[]),
+            Err(Error::LengthMismatch { left: 1, right: 0, .. })
+        ));
     }
 }

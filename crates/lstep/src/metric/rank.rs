@@ -1,14 +1,16 @@
 //! The rank of the true candidate in its row, and the means over many rows.
 //!
-//! Ties stand in the middle, as in the Temporal Graph Benchmark: of the places a positive could take among its equals it
-//! gets their mean, `rank = (optimistic + pessimistic) / 2 + 1`. Ranking counts, it does not sort: O(candidates) a row.
+//! Ties stand in the middle, as in the Temporal Graph Benchmark: of the places a positive could
+//! take among its equals it gets their mean, `rank = (optimistic + pessimistic) / 2 + 1`. Ranking
+//! counts, it does not sort: O(candidates) a row.
 
 use crate::error::{Error, Result};
 
 /// Where one positive stands among its negatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Negatives above, plus negatives at least as high: twice the rank less two, an integer whatever the ties.
+    /// Negatives above, plus negatives at least as high: twice the rank less two, an integer
+    /// whatever the ties.
     doubled: usize,
 }
 
@@ -36,7 +38,8 @@ impl Rank {
 
 /// Ranks the score of a positive among the scores of its negatives.
 ///
-/// Refuses scores that are not finite: in the error, candidate 0 is the positive, the negatives follow from 1.
+/// Refuses scores that are not finite: in the error, candidate 0 is the positive, the negatives
+/// follow from 1.
 pub fn rank(positive: f64, negatives: &[f64]) -> Result<Rank> {
     // Three counters as wide as a score and no branch, so that the loop becomes vector code.
     let (mut above, mut level, mut finite) = (0_u64, 0_u64, 0_u64);
@@ -50,15 +53,19 @@ pub fn rank(positive: f64, negatives: &[f64]) -> Result<Rank> {
     }
     if finite != negatives.len() as u64 {
         let place = negatives.iter().position(|score| !score.is_finite()).expect("one was counted");
-        return Err(Error::ScoreNotFinite { row: 0, candidate: place + 1, value: negatives[place] });
+        return Err(Error::ScoreNotFinite {
+            row: 0,
+            candidate: place + 1,
+            value: negatives[place],
+        });
     }
     Ok(Rank { doubled: (above + level) as usize })
 }
 
 /// Ranks of many positives, counted by value.
 ///
-/// A count, not a running sum: the means do not depend on the order in which rows or threads add to it, and any `k` can be
-/// asked for afterwards. Memory follows the worst rank.
+/// A count, not a running sum: the means do not depend on the order in which rows or threads add to
+/// it, and any `k` can be asked for afterwards. Memory follows the worst rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranks {
     counts: Vec<u64>,
@@ -93,7 +100,8 @@ impl Ranks {
         self.counts.iter().sum()
     }
 
-    /// Mean reciprocal rank over all positives, each reciprocal as [`Rank::reciprocal`]; none without a positive.
+    /// Mean reciprocal rank over all positives, each reciprocal as [`Rank::reciprocal`]; none
+    /// without a positive.
     pub fn mrr(&self) -> Option<f64> {
         self.mean(Rank::reciprocal)
     }
@@ -109,8 +117,12 @@ impl Ranks {
     }
 
     fn mean(&self, value: impl Fn(Rank) -> f64) -> Option<f64> {
-        let sum: f64 =
-            self.counts.iter().enumerate().map(|(doubled, &count)| count as f64 * value(Rank { doubled })).sum();
+        let sum: f64 = self
+            .counts
+            .iter()
+            .enumerate()
+            .map(|(doubled, &count)| count as f64 * value(Rank { doubled }))
+            .sum();
         let count = self.count();
         (count > 0).then(|| sum / count as f64)
     }
@@ -151,8 +163,9 @@ mod tests {
 
     #[test]
     fn the_means_do_not_depend_on_who_added_first() {
-        let ranks: Vec<Rank> =
-            (0..40).map(|n| rank(0.0, &vec![if n % 3 == 0 { 0.0 } else { 1.0 }; n]).expect("finite")).collect();
+        let ranks: Vec<Rank> = (0..40)
+            .map(|n| rank(0.0, &vec![if n % 3 == 0 { 0.0 } else { 1.0 }; n]).expect("finite"))
+            .collect();
         let (mut whole, mut odd, mut even) = (Ranks::new(), Ranks::new(), Ranks::new());
         for (place, &rank) in ranks.iter().enumerate() {
             whole.add(rank);

@@ -1,12 +1,11 @@
 //! From a name and its settings to a model: the one place of the program that knows all models.
 
 use super::{
-    Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, Facts, FeatureWidths, GraphMixer, GraphMixerConfig, Heuristic,
-    Learned, Lstep, LstepConfig, Memory, Optimiser, PopTrack, Pupil, Session, Signal, Tgn, TgnConfig, Variant, open,
-    teach,
+    Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, FeatureWidths, GraphMixer, GraphMixerConfig,
+    Heuristic, Learned, Lstep, LstepConfig, Memory, OptimizerConfig, PopTrack, Session, Signal,
+    StreamInfo, Tgn, TgnConfig, Trainer, Variant, new_trainer, open,
 };
 use crate::error::{Error, Result};
-use crate::protocol::Strategy;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +21,8 @@ pub enum ModelConfig {
     },
     /// Popular destinations stay popular.
     PopTrack {
-        /// What is left of a counter after a step, in (0, 1]. The authors search it for each dataset, from 0.36 to 0.99.
+        /// What is left of a counter after a step, in (0, 1]. The authors search it for each
+        /// dataset, from 0.36 to 0.99.
         decay: f64,
     },
     /// Recency and popularity, compared one after the other.
@@ -69,9 +69,11 @@ impl ModelConfig {
     }
 
     /// The names of the models that can be trained.
-    pub const LEARNED: [&'static str; 5] = ["lstep", "lstep-pair", "graphmixer", "tgn", "dygformer"];
+    pub const LEARNED: [&'static str; 5] =
+        ["lstep", "lstep-pair", "graphmixer", "tgn", "dygformer"];
 
-    /// What kind of model it is: of one that can be trained, its name among [`ModelConfig::LEARNED`].
+    /// What kind of model it is: of one that can be trained, its name among
+    /// [`ModelConfig::LEARNED`].
     pub fn kind(&self) -> &'static str {
         match self {
             ModelConfig::EdgeBank { .. } => "edgebank",
@@ -93,28 +95,39 @@ impl ModelConfig {
             "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
             "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
             "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
-            _ => Err(Error::setting("model", name, format!("choose one of {}", ModelConfig::LEARNED.join(", ")))),
+            _ => Err(Error::setting(
+                "model",
+                name,
+                format!("choose one of {}", ModelConfig::LEARNED.join(", ")),
+            )),
         }
     }
 
-    /// The same model with room for a stream's features, where its own widths are smaller. What is wider stays: the paper's models have
-    /// room for 172 numbers whatever the stream has.
+    /// The same model with room for a stream's features, where its own widths are smaller. What is
+    /// wider stays: the paper's models have room for 172 numbers whatever the stream has.
     #[must_use]
-    pub fn with_room(&self, features: FeatureWidths) -> ModelConfig {
+    pub fn widened_for(&self, features: FeatureWidths) -> ModelConfig {
         let mut model = self.clone();
         let widths = match &mut model {
             ModelConfig::Lstep(config) => Some((&mut config.node_width, &mut config.edge_width)),
-            ModelConfig::GraphMixer(config) => Some((&mut config.node_width, &mut config.edge_width)),
+            ModelConfig::GraphMixer(config) => {
+                Some((&mut config.node_width, &mut config.edge_width))
+            }
             ModelConfig::Tgn(config) => {
                 // Heads have to divide what they attend with.
                 let heads = config.heads.max(1);
-                let widened = (config.node_width < features.node)
-                    .then(|| (features.node + config.time_width).next_multiple_of(heads) - config.time_width);
+                let widened = (config.node_width < features.node).then(|| {
+                    (features.node + config.time_width).next_multiple_of(heads) - config.time_width
+                });
                 config.node_width = widened.unwrap_or(config.node_width);
                 Some((&mut config.node_width, &mut config.edge_width))
             }
-            ModelConfig::DyGFormer(config) => Some((&mut config.node_width, &mut config.edge_width)),
-            ModelConfig::EdgeBank { .. } | ModelConfig::PopTrack { .. } | ModelConfig::Heuristic { .. } => None,
+            ModelConfig::DyGFormer(config) => {
+                Some((&mut config.node_width, &mut config.edge_width))
+            }
+            ModelConfig::EdgeBank { .. }
+            | ModelConfig::PopTrack { .. }
+            | ModelConfig::Heuristic { .. } => None,
         };
         if let Some((node, edge)) = widths {
             (*node, *edge) = ((*node).max(features.node), (*edge).max(features.edge));
@@ -122,31 +135,50 @@ impl ModelConfig {
         model
     }
 
-    /// The model at work, before the first event; a learned one with weights that have learned nothing yet.
-    pub fn open(&self, facts: &Facts) -> Result<Box<dyn Session>> {
+    /// The model at work, before the first event; a learned one with weights that have learned
+    /// nothing yet.
+    pub fn open(&self, info: &StreamInfo) -> Result<Box<dyn Session>> {
         Ok(match self {
-            ModelConfig::EdgeBank { memory } => open(EdgeBank { memory: *memory }, facts),
-            ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, facts),
-            ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, facts),
-            ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, facts),
-            ModelConfig::GraphMixer(config) => open(Learned::<GraphMixer>::new(config.clone(), 0)?, facts),
-            ModelConfig::Tgn(config) => open(Learned::<Tgn>::new(config.clone(), 0)?, facts),
-            ModelConfig::DyGFormer(config) => open(Learned::<DyGFormer>::new(config.clone(), 0)?, facts),
+            ModelConfig::EdgeBank { memory } => open(EdgeBank { memory: *memory }, info),
+            ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, info),
+            ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, info),
+            ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, info),
+            ModelConfig::GraphMixer(config) => {
+                open(Learned::<GraphMixer>::new(config.clone(), 0)?, info)
+            }
+            ModelConfig::Tgn(config) => open(Learned::<Tgn>::new(config.clone(), 0)?, info),
+            ModelConfig::DyGFormer(config) => {
+                open(Learned::<DyGFormer>::new(config.clone(), 0)?, info)
+            }
         })
     }
 
-    /// The model ready to learn, with weights drawn from a seed. Refuses a model that learns nothing.
-    pub fn pupil(&self, facts: &Facts, seed: u64, optimiser: Optimiser) -> Result<Box<dyn Pupil>> {
+    /// The model ready to learn, with weights drawn from a seed. Refuses a model that learns
+    /// nothing.
+    pub fn trainer(
+        &self,
+        info: &StreamInfo,
+        seed: u64,
+        optimizer: OptimizerConfig,
+    ) -> Result<Box<dyn Trainer>> {
         match self {
-            ModelConfig::Lstep(config) => Ok(teach(Lstep::new(config.clone(), seed)?, facts, optimiser)),
+            ModelConfig::Lstep(config) => {
+                Ok(new_trainer(Lstep::new(config.clone(), seed)?, info, optimizer))
+            }
             ModelConfig::GraphMixer(config) => {
-                Ok(teach(Learned::<GraphMixer>::new(config.clone(), seed)?, facts, optimiser))
+                Ok(new_trainer(Learned::<GraphMixer>::new(config.clone(), seed)?, info, optimizer))
             }
-            ModelConfig::Tgn(config) => Ok(teach(Learned::<Tgn>::new(config.clone(), seed)?, facts, optimiser)),
+            ModelConfig::Tgn(config) => {
+                Ok(new_trainer(Learned::<Tgn>::new(config.clone(), seed)?, info, optimizer))
+            }
             ModelConfig::DyGFormer(config) => {
-                Ok(teach(Learned::<DyGFormer>::new(config.clone(), seed)?, facts, optimiser))
+                Ok(new_trainer(Learned::<DyGFormer>::new(config.clone(), seed)?, info, optimizer))
             }
-            counting => Err(Error::setting("model", counting, "it only counts: use `lstep evaluate EVENTS` instead")),
+            counting => Err(Error::setting(
+                "model",
+                counting,
+                "it only counts: use `lstep evaluate EVENTS` instead",
+            )),
         }
     }
 }
@@ -162,15 +194,25 @@ impl fmt::Display for ModelConfig {
                     (Variant::Full, Aggregation::Mlp) => "",
                     (Variant::Full, Aggregation::Attention) => " (attention)",
                     (Variant::PositionOnly, Aggregation::Mlp) => " (position only)",
-                    (Variant::PositionOnly, Aggregation::Attention) => " (position only, attention)",
+                    (Variant::PositionOnly, Aggregation::Attention) => {
+                        " (position only, attention)"
+                    }
                     (Variant::NoPosition, _) => " (no position)",
                 })
             }
-            ModelConfig::GraphMixer(_) | ModelConfig::Tgn(_) | ModelConfig::DyGFormer(_) => f.write_str(self.kind()),
-            ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => f.write_str("heuristics"),
+            ModelConfig::GraphMixer(_) | ModelConfig::Tgn(_) | ModelConfig::DyGFormer(_) => {
+                f.write_str(self.kind())
+            }
+            ModelConfig::Heuristic { signals } if *signals == SIGNALS.map(|known| known.1) => {
+                f.write_str("heuristics")
+            }
             ModelConfig::Heuristic { signals } => {
-                let name = |signal| SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0);
-                f.write_str(&signals.iter().map(|&signal| name(signal)).collect::<Vec<_>>().join("+"))
+                let name = |signal| {
+                    SIGNALS.iter().find(|known| known.1 == signal).map_or("?", |known| known.0)
+                };
+                f.write_str(
+                    &signals.iter().map(|&signal| name(signal)).collect::<Vec<_>>().join("+"),
+                )
             }
         }
     }
@@ -184,16 +226,21 @@ impl FromStr for ModelConfig {
         match text {
             "edgebank" => Ok(ModelConfig::EdgeBank { memory: Memory::Unlimited }),
             "poptrack" => Ok(ModelConfig::PopTrack { decay: ModelConfig::DECAY }),
-            "heuristics" => Ok(ModelConfig::Heuristic { signals: SIGNALS.map(|(_, signal)| signal).to_vec() }),
+            "heuristics" => {
+                Ok(ModelConfig::Heuristic { signals: SIGNALS.map(|(_, signal)| signal).to_vec() })
+            }
             _ => {
-                let signal = |name: &str| SIGNALS.iter().find(|known| known.0 == name).map(|known| known.1);
+                let signal =
+                    |name: &str| SIGNALS.iter().find(|known| known.0 == name).map(|known| known.1);
                 let signals: Option<Vec<Signal>> = text.split('+').map(signal).collect();
                 let signals = signals.ok_or_else(|| {
                     let known = SIGNALS.map(|(name, _)| name).join(", ");
                     Error::setting(
                         "model",
                         text,
-                        format!("choose edgebank, poptrack, heuristics, or signals joined by +: {known}"),
+                        format!(
+                            "choose edgebank, poptrack, heuristics, or signals joined by +: {known}"
+                        ),
                     )
                 })?;
                 Heuristic::new(&signals)?;
@@ -237,62 +284,21 @@ impl FromStr for Memory {
     }
 }
 
-/// Which memory DyGLib's published EdgeBank rows use: dataset, then random, historical and inductive negatives.
-pub const PUBLISHED_MEMORIES: [(&str, [Memory; 3]); 13] = {
-    use Memory::{RepeatThreshold, Unlimited, WindowProportion, WindowRepeat};
-    [
-        ("wikipedia", [Unlimited, RepeatThreshold, RepeatThreshold]),
-        ("reddit", [Unlimited, RepeatThreshold, RepeatThreshold]),
-        ("mooc", [WindowProportion, WindowRepeat, RepeatThreshold]),
-        ("lastfm", [WindowProportion, WindowRepeat, RepeatThreshold]),
-        ("enron", [WindowProportion, WindowRepeat, RepeatThreshold]),
-        ("socialevo", [RepeatThreshold, RepeatThreshold, RepeatThreshold]),
-        ("uci", [Unlimited, WindowProportion, WindowRepeat]),
-        ("flights", [Unlimited, RepeatThreshold, RepeatThreshold]),
-        ("canparl", [WindowProportion, WindowProportion, RepeatThreshold]),
-        ("uslegis", [WindowProportion, WindowProportion, WindowProportion]),
-        ("untrade", [WindowRepeat, WindowRepeat, RepeatThreshold]),
-        ("unvote", [WindowRepeat, WindowRepeat, WindowRepeat]),
-        ("contacts", [WindowRepeat, WindowRepeat, RepeatThreshold]),
-    ]
-};
-
-impl Memory {
-    /// The memory behind a published number, for a dataset's name in any of its spellings (`Can. Parl.`, `CanParl`).
-    pub fn published(dataset: &str, strategy: Strategy) -> Result<Memory> {
-        let plain: String = dataset.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-        let plain = if plain == "contact" { "contacts".into() } else { plain };
-        let place = match strategy {
-            Strategy::Random => Some(0),
-            Strategy::Historical => Some(1),
-            Strategy::Inductive => Some(2),
-            Strategy::Tgb => None,
-        };
-        let row = PUBLISHED_MEMORIES.iter().find(|row| row.0 == plain);
-        match (row, place) {
-            (Some(row), Some(place)) => Ok(row.1[place]),
-            _ => Err(Error::setting(
-                "memory",
-                format!("published for dataset {dataset:?} with {strategy:?} negatives"),
-                format!(
-                    "there is a published choice only for {}; name the dataset with --dataset or choose a memory",
-                    PUBLISHED_MEMORIES.map(|row| row.0).join(", ")
-                ),
-            )),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_model_is_read_back_from_its_json() {
-        let learned = ModelConfig::LEARNED.map(|name| ModelConfig::learned(name).expect("every name is known"));
+        let learned = ModelConfig::LEARNED
+            .map(|name| ModelConfig::learned(name).expect("every name is known"));
         for model in ModelConfig::counting_models().into_iter().chain(learned) {
             let text = serde_json::to_string(&model).expect("serialised");
-            assert_eq!(serde_json::from_str::<ModelConfig>(&text).expect("read back"), model, "{text}");
+            assert_eq!(
+                serde_json::from_str::<ModelConfig>(&text).expect("read back"),
+                model,
+                "{text}"
+            );
         }
     }
 
@@ -319,12 +325,5 @@ mod tests {
         assert_eq!("fixed_proportion".parse::<Memory>().expect("known"), Memory::WindowProportion);
         assert_eq!("repeat_interval".parse::<Memory>().expect("known"), Memory::WindowRepeat);
         assert!("forever".parse::<Memory>().is_err());
-    }
-
-    #[test]
-    fn a_dataset_is_found_in_any_spelling() {
-        assert_eq!(Memory::published("Can. Parl.", Strategy::Random).expect("known"), Memory::WindowProportion);
-        assert_eq!(Memory::published("UCI", Strategy::Inductive).expect("known"), Memory::WindowRepeat);
-        assert!(Memory::published("mine", Strategy::Random).is_err());
     }
 }

@@ -1,15 +1,18 @@
 //! EdgeBank: a pair that is in memory meets again, any other does not.
 //!
-//! Poursafaei et al., "Towards Better Evaluation for Dynamic Link Prediction", NeurIPS 2022. Score 1 for a pair in memory, else
-//! 0. Five memories are known; the first four as DyGLib runs them, the last as TGB does. Pairs are directed. The state
-//! holds each pair's first and newest time and its count, and all memories are read off these in O(1) for a candidate.
+//! Poursafaei et al., "Towards Better Evaluation for Dynamic Link Prediction", NeurIPS 2022. Score
+//! 1 for a pair in memory, else
+//! 0. Five memories are known; the first four as DyGLib runs them, the last as TGB does. Pairs are
+//!    directed. The state holds each pair's first and newest time and its count, and all memories
+//!    are read off these in O(1) for a candidate.
 
-use super::pair::{PairTable, score_each};
-use super::{Facts, Model, Pace};
+use super::counting::{PairTable, score_each};
+use super::{Model, Pace, StreamInfo};
 use crate::error::Result;
 use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
-use crate::protocol::{Queries, Scores, quantile};
+use crate::metric::quantile;
+use crate::query::{Queries, Scores};
 
 /// What EdgeBank remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -19,12 +22,13 @@ pub enum Memory {
     Unlimited,
     /// Pairs that met since the 0.85 quantile of all times seen.
     WindowProportion,
-    /// Pairs that met within the mean repeat interval before the newest time: the sum, over pairs that met more than once, of
-    /// their mean gap, divided by the number of all pairs.
+    /// Pairs that met within the mean repeat interval before the newest time: the sum, over pairs
+    /// that met more than once, of their mean gap, divided by the number of all pairs.
     WindowRepeat,
     /// Pairs that met at least as often as the mean pair.
     RepeatThreshold,
-    /// Pairs that met within the last 15 % of training's time span, counted back from the newest time: TGB's window.
+    /// Pairs that met within the last 15 % of training's time span, counted back from the newest
+    /// time: TGB's window.
     WindowTgb,
 }
 
@@ -74,7 +78,11 @@ struct CompensatedSum {
 impl CompensatedSum {
     fn add(&mut self, term: f64) {
         let sum = self.sum + term;
-        self.lost += if self.sum.abs() >= term.abs() { (self.sum - sum) + term } else { (term - sum) + self.sum };
+        self.lost += if self.sum.abs() >= term.abs() {
+            (self.sum - sum) + term
+        } else {
+            (term - sum) + self.sum
+        };
         self.sum = sum;
     }
 
@@ -86,19 +94,19 @@ impl CompensatedSum {
 impl Model for EdgeBank {
     type State = Bank;
 
-    fn begin(&self, facts: &Facts) -> Bank {
+    fn begin(&self, info: &StreamInfo) -> Bank {
         Bank {
             pairs: PairTable::default(),
             events: 0,
             newest: f64::NEG_INFINITY,
             times: Vec::new(),
             mean_gaps: CompensatedSum::default(),
-            tgb_window: tgb_window(facts.training),
+            tgb_window: tgb_window(info.training),
         }
     }
 
     fn pace(&self) -> Pace {
-        Pace::Moment
+        Pace::Timestamp
     }
 
     fn score(&self, _: Past<'_>, bank: &Bank, ask: &Queries) -> Result<Scores> {
@@ -106,7 +114,9 @@ impl Model for EdgeBank {
             Memory::Unlimited | Memory::RepeatThreshold => f64::NEG_INFINITY,
             Memory::WindowProportion if bank.times.is_empty() => f64::NEG_INFINITY,
             Memory::WindowProportion => quantile(&bank.times, 1.0 - WINDOW),
-            Memory::WindowRepeat => bank.newest - bank.mean_gaps.value() / bank.pairs.len().max(1) as f64,
+            Memory::WindowRepeat => {
+                bank.newest - bank.mean_gaps.value() / bank.pairs.len().max(1) as f64
+            }
             Memory::WindowTgb => bank.newest - bank.tgb_window,
         };
         let least = match self.memory {
@@ -141,7 +151,8 @@ impl Model for EdgeBank {
     }
 }
 
-/// The length of TGB's window, rounded as the benchmark rounds it: last time - (first time + span (1 - 0.15)).
+/// The length of TGB's window, rounded as the benchmark rounds it: last time - (first time + span
+/// (1 - 0.15)).
 fn tgb_window((first, last): (Time, Time)) -> f64 {
     last.value() - (first.value() + last.since(first) * (1.0 - WINDOW))
 }
@@ -161,7 +172,7 @@ mod tests {
             log.push(NodeId(0), NodeId(destination), time(at), &[]).expect("in order");
         }
         let training = (time(events[0].1), time(events[events.len() - 1].1));
-        let mut session = open(EdgeBank { memory }, &Facts { nodes: 9, training });
+        let mut session = open(EdgeBank { memory }, &StreamInfo { nodes: 9, training });
         let step: Vec<Event> = log.events().iter().collect();
         session.observe(log.revealed(u32::MAX), &step).expect("observed");
         let mut ask = Queries::new();
@@ -183,7 +194,8 @@ mod tests {
 
     #[test]
     fn the_window_by_repeats_divides_by_all_pairs() {
-        // Pair 1 repeats after 6 and 10: mean gap 8; pairs 2 and 3 do not repeat. The window is 8 / 3 before 19.
+        // Pair 1 repeats after 6 and 10: mean gap 8; pairs 2 and 3 do not repeat. The window is 8 /
+        // 3 before 19.
         let events = [(1, 0.0), (1, 6.0), (1, 16.0), (2, 16.5), (3, 19.0)];
         assert_eq!(scores(Memory::WindowRepeat, &events, &[1, 2, 3]), [0.0, 1.0, 1.0]);
     }

@@ -1,22 +1,25 @@
 //! From an encoder to a model that scores and learns.
 //!
-//! An [`Encoder`] turns distinct seeds and pairs of them into logits on a tape. Everything else is the same for all of them and is
-//! here, once: numbering the seeds of a call so that each is encoded once however often it is asked, cutting calls into pieces
-//! that stay in cache, binary cross-entropy over true events and negatives, and working memory that calls leave for later ones.
+//! An [`Encoder`] turns distinct seeds and pairs of them into logits on a tape. Everything else is
+//! the same for all of them and is here, once: numbering the seeds of a call so that each is
+//! encoded once however often it is batch, cutting calls into pieces that stay in cache, binary
+//! cross-entropy over true events and negatives, and working memory that calls leave for later
+//! ones.
 //!
-//! Encoders of nodes and encoders of pairs are one trait: the first encode seeds and then join them in a
-//! [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits would repeat this file.
+//! Encoders of nodes and encoders of pairs are one trait: the first encode seeds and then join them
+//! in a [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits
+//! would repeat this file.
 
-use super::learn::{Learner, Lesson, Tools};
-pub use super::room::FeatureWidths;
-use super::room::Rooms;
-use super::{Facts, Model};
+pub use super::scratch::FeatureWidths;
+use super::scratch::ScratchPool;
+use super::trainer::{Learner, TrainBatch, TrainContext};
+use super::{Model, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
-use crate::protocol::{Queries, Scores};
-use lstep_tensor::{Draw, Gradients, Parameters, Products, Tape, Var, Workspace};
+use crate::query::{Queries, Scores};
+use lstep_tensor::{DropoutKey, Gradients, Matmul, Parameters, Tape, Var, Workspace};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;
@@ -32,10 +35,11 @@ pub trait Encoder: Clone + Send + Sync {
     /// Lists that are filled anew by each call; only their memory is kept.
     type Lists: Default + Send;
 
-    /// Distinct seeds of one piece of a call or of a lesson: enough to fill the cores, few enough to stay in cache.
+    /// Distinct seeds of one piece of a call or of a batch: enough to fill the cores, few enough to
+    /// stay in cache.
     const SEEDS_AT_ONCE: usize;
 
-    /// Pairs of one piece of a call or of a lesson.
+    /// Pairs of one piece of a call or of a batch.
     const PAIRS_AT_ONCE: usize;
 
     /// An encoder whose weights are added to the parameters.
@@ -45,7 +49,7 @@ pub trait Encoder: Clone + Send + Sync {
     fn feature_widths(&self) -> FeatureWidths;
 
     /// The state before the first event.
-    fn begin(&self, facts: &Facts) -> Self::State;
+    fn begin(&self, info: &StreamInfo) -> Self::State;
 
     /// A logit for each pair, [pairs, 1]. It may depend on the pair's two seeds alone.
     fn logits<'t>(
@@ -53,7 +57,7 @@ pub trait Encoder: Clone + Send + Sync {
         tape: &mut Tape<'t>,
         past: Past<'t>,
         state: &'t Self::State,
-        asked: &Asked,
+        batch: &PairBatch,
         lists: &mut Self::Lists,
     ) -> Var;
 
@@ -61,7 +65,7 @@ pub trait Encoder: Clone + Send + Sync {
     fn observe(
         &self,
         parameters: &Parameters,
-        room: &mut Room<Self::Lists>,
+        room: &mut Scratch<Self::Lists>,
         known: Revealed<'_>,
         state: &mut Self::State,
         step: &[Event],
@@ -71,12 +75,13 @@ pub trait Encoder: Clone + Send + Sync {
     fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
 
     /// Reads the state that [`Encoder::save_state`] wrote.
-    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<Self::State>;
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>)
+    -> Result<Self::State>;
 }
 
 /// What a call asks: distinct seeds, and pairs of them.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct PairBatch {
     /// The distinct seeds.
     pub seeds: Vec<Seed>,
     /// The number of each pair's source among the seeds.
@@ -86,7 +91,7 @@ pub struct Asked {
     numbers: FxHashMap<(u32, u64), u32>,
 }
 
-impl Asked {
+impl PairBatch {
     fn clear(&mut self) {
         self.seeds.clear();
         self.sources.clear();
@@ -94,10 +99,11 @@ impl Asked {
         self.numbers.clear();
     }
 
-    /// The seed's number; it is new or was asked before.
+    /// The seed's number; it is new or was batch before.
     fn number(&mut self, seed: Seed) -> u32 {
         let next = self.seeds.len() as u32;
-        let number = *self.numbers.entry((seed.node.0, seed.time.value().to_bits())).or_insert(next);
+        let number =
+            *self.numbers.entry((seed.node.0, seed.time.value().to_bits())).or_insert(next);
         if number == next {
             self.seeds.push(seed);
         }
@@ -114,20 +120,20 @@ impl Asked {
 
 /// Working memory of a call.
 #[derive(Default)]
-pub struct Room<L> {
+pub struct Scratch<L> {
     /// The memory of tapes.
     pub workspace: Workspace,
     /// The encoder's lists.
     pub lists: L,
-    asked: Asked,
+    batch: PairBatch,
 }
 
 /// An encoder and its weights as a model.
 pub struct Learned<E: Encoder> {
     encoder: E,
     parameters: Parameters,
-    rooms: Rooms<Room<E::Lists>>,
-    /// Gradients of lanes, for the next lesson.
+    scratch: ScratchPool<Scratch<E::Lists>>,
+    /// Gradients of lanes, for the next batch.
     spare: Mutex<Vec<Gradients>>,
 }
 
@@ -136,7 +142,12 @@ impl<E: Encoder> Learned<E> {
     pub fn new(config: E::Config, seed: u64) -> Result<Learned<E>> {
         let mut parameters = Parameters::new(seed);
         let encoder = E::new(config, &mut parameters)?;
-        Ok(Learned { encoder, parameters, rooms: Rooms::default(), spare: Mutex::default() })
+        Ok(Learned {
+            encoder,
+            parameters,
+            scratch: ScratchPool::default(),
+            spare: Mutex::default(),
+        })
     }
 
     /// The logits of some pairs, piece by piece.
@@ -145,47 +156,51 @@ impl<E: Encoder> Learned<E> {
         past: Past<'_>,
         state: &E::State,
         mut pairs: &[(Seed, NodeId)],
-        Room { workspace, lists, asked }: &mut Room<E::Lists>,
+        Scratch { workspace, lists, batch }: &mut Scratch<E::Lists>,
         mut values: &mut [f64],
     ) {
         while !pairs.is_empty() {
-            asked.clear();
-            while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+            batch.clear();
+            while batch.seeds.len() < E::SEEDS_AT_ONCE && batch.sources.len() < E::PAIRS_AT_ONCE {
                 let Some(&(source, candidate)) = pairs.split_off_first() else { break };
-                asked.pair(source, candidate);
+                batch.pair(source, candidate);
             }
             let mut tape = workspace.infer(&self.parameters);
-            let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
+            let logits = self.encoder.logits(&mut tape, past, state, batch, lists);
             let logits = tape.value(logits);
             let done = values.split_off_mut(..logits.rows()).expect("a value for each pair");
-            done.iter_mut().enumerate().for_each(|(pair, value)| *value = f64::from(logits.row(pair)[0]));
+            done.iter_mut()
+                .enumerate()
+                .for_each(|(pair, value)| *value = f64::from(logits.row(pair)[0]));
         }
     }
 
-    /// The share of a lesson's loss that a part of it has, piece by piece.
+    /// The share of a batch's loss that a part of it has, piece by piece.
     fn lane_loss(
         &self,
         past: Past<'_>,
         state: &E::State,
-        part: Lesson<'_>,
-        Room { workspace, lists, asked }: &mut Room<E::Lists>,
+        part: TrainBatch<'_>,
+        Scratch { workspace, lists, batch }: &mut Scratch<E::Lists>,
         share_of_pair: f64,
-        (draw, products, gradients): (Draw, Products, &mut Gradients),
+        (dropout_key, matmul, gradients): (DropoutKey, Matmul, &mut Gradients),
     ) -> f64 {
         let mut rows = part.pairs().peekable();
         let (mut sum, mut piece) = (0.0, 0);
         while rows.peek().is_some() {
-            asked.clear();
+            batch.clear();
             // An event and its negative stay together, since they mostly share the source.
-            while asked.seeds.len() < E::SEEDS_AT_ONCE && asked.sources.len() < E::PAIRS_AT_ONCE {
+            while batch.seeds.len() < E::SEEDS_AT_ONCE && batch.sources.len() < E::PAIRS_AT_ONCE {
                 let Some(pairs) = rows.next() else { break };
-                pairs.into_iter().for_each(|(source, candidate)| asked.pair(source, candidate));
+                pairs.into_iter().for_each(|(source, candidate)| batch.pair(source, candidate));
             }
-            let pairs = asked.sources.len();
-            let draw = Draw { seed: draw.seed ^ (piece << 32), ..draw };
-            let mut tape = workspace.train(&self.parameters, draw).with_products(products);
-            let logits = self.encoder.logits(&mut tape, past, state, asked, lists);
-            let labels = tape.input(pairs, 1, |labels| labels.iter_mut().step_by(2).for_each(|label| *label = 1.0));
+            let pairs = batch.sources.len();
+            let dropout_key = DropoutKey { seed: dropout_key.seed ^ (piece << 32), ..dropout_key };
+            let mut tape = workspace.train(&self.parameters, dropout_key).with_matmul(matmul);
+            let logits = self.encoder.logits(&mut tape, past, state, batch, lists);
+            let labels = tape.input(pairs, 1, |labels| {
+                labels.iter_mut().step_by(2).for_each(|label| *label = 1.0)
+            });
             let loss = tape.cross_entropy(logits, labels);
             let loss = tape.scale(loss, (pairs as f64 * share_of_pair) as f32);
             sum += f64::from(tape.scalar(loss));
@@ -201,9 +216,9 @@ pub fn pairs_of(ask: &Queries) -> impl Iterator<Item = (Seed, NodeId)> {
     ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)))
 }
 
-/// Most lanes of a lesson. A lane goes through its pieces by itself, and threads share the lanes: threads that share every operation wait
-/// for one another after each. Lanes have gradients of their own, which are added up in the end, so their number must not depend
-/// on the machine.
+/// Most lanes of a batch. A lane goes through its pieces by itself, and threads share the lanes:
+/// threads that share every operation wait for one another after each. Lanes have gradients of
+/// their own, which are added up in the end, so their number must not depend on the machine.
 const LANES: usize = 4;
 
 /// How many lanes some pairs are worth: each is to have a piece at least.
@@ -223,7 +238,7 @@ impl<E: Encoder> Clone for Learned<E> {
         Learned {
             encoder: self.encoder.clone(),
             parameters: self.parameters.clone(),
-            rooms: Rooms::default(),
+            scratch: ScratchPool::default(),
             spare: Mutex::default(),
         }
     }
@@ -232,25 +247,29 @@ impl<E: Encoder> Clone for Learned<E> {
 impl<E: Encoder> Model for Learned<E> {
     type State = E::State;
 
-    fn begin(&self, facts: &Facts) -> E::State {
-        self.encoder.begin(facts)
+    fn begin(&self, info: &StreamInfo) -> E::State {
+        self.encoder.begin(info)
     }
 
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
         self.encoder.feature_widths().check(past)?;
         let pairs: Vec<(Seed, NodeId)> = pairs_of(ask).collect();
-        let each = pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
-        // A true destination and its negative stay together: they mostly share the source, and `ReleasedPadding` counts on it.
+        let each =
+            pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
+        // A true destination and its negative stay together: they mostly share the source, and
+        // `ReleasedPadding` counts on it.
         let each = each.next_multiple_of(2);
         let mut values = vec![0.0; pairs.len()];
         let work = pairs.chunks(each).zip(values.chunks_mut(each)).collect();
-        share_lanes(work, |(pairs, values)| self.rooms.with(|room| self.score_lane(past, state, pairs, room, values)));
+        share_lanes(work, |(pairs, values)| {
+            self.scratch.with(|room| self.score_lane(past, state, pairs, room, values))
+        });
         Scores::new(ask, values)
     }
 
     fn observe(&self, known: Revealed<'_>, state: &mut E::State, step: &[Event]) -> Result<()> {
-        self.rooms.with(|room| self.encoder.observe(&self.parameters, room, known, state, step));
+        self.scratch.with(|room| self.encoder.observe(&self.parameters, room, known, state, step));
         Ok(())
     }
 }
@@ -269,31 +288,40 @@ impl<E: Encoder> Learner for Learned<E> {
         &self,
         past: Past<'_>,
         state: &E::State,
-        lesson: Lesson<'_>,
-        Tools { draw, products, gradients, .. }: Tools<'_>,
+        batch: TrainBatch<'_>,
+        TrainContext { dropout_key, matmul, gradients, .. }: TrainContext<'_>,
     ) -> Result<Option<f64>> {
         self.encoder.feature_widths().check(past)?;
-        if lesson.events.is_empty() {
+        if batch.events.is_empty() {
             return Ok(None);
         }
-        let pairs = 2 * lesson.events.len();
+        let pairs = 2 * batch.events.len();
         let lanes = lanes::<E>(pairs, LANES);
-        let each = lesson.events.len().div_ceil(lanes);
-        let parts: Vec<Lesson<'_>> = lesson
+        let each = batch.events.len().div_ceil(lanes);
+        let parts: Vec<TrainBatch<'_>> = batch
             .events
             .chunks(each)
-            .zip(lesson.negatives.chunks(each))
-            .map(|(events, negatives)| Lesson { events, negatives })
+            .zip(batch.negatives.chunks(each))
+            .map(|(events, negatives)| TrainBatch { events, negatives })
             .collect();
-        let mut spare = std::mem::take(&mut *self.spare.lock().expect("nobody panics while holding it"));
+        let mut spare =
+            std::mem::take(&mut *self.spare.lock().expect("nobody panics while holding it"));
         spare.resize_with(parts.len() - 1, || Gradients::of(&self.parameters));
         spare.iter_mut().for_each(Gradients::zero);
         let work = std::iter::once(&mut *gradients).chain(&mut spare).zip(parts).enumerate();
         let work: Vec<_> = work.collect();
         let losses = share_lanes(work, |(lane, (gradients, part))| {
-            self.rooms.with(|room| {
-                let draw = Draw { seed: draw.seed ^ (lane as u64) << 48, ..draw };
-                self.lane_loss(past, state, part, room, 1.0 / pairs as f64, (draw, products, gradients))
+            self.scratch.with(|room| {
+                let dropout_key =
+                    DropoutKey { seed: dropout_key.seed ^ (lane as u64) << 48, ..dropout_key };
+                self.lane_loss(
+                    past,
+                    state,
+                    part,
+                    room,
+                    1.0 / pairs as f64,
+                    (dropout_key, matmul, gradients),
+                )
             })
         });
         gradients.add(&spare);
@@ -305,7 +333,7 @@ impl<E: Encoder> Learner for Learned<E> {
         self.encoder.save_state(state, checkpoint);
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<E::State> {
-        self.encoder.load_state(facts, checkpoint)
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<E::State> {
+        self.encoder.load_state(info, checkpoint)
     }
 }

@@ -1,7 +1,8 @@
 //! GraphMixer: an MLP-Mixer over a node's recent events, and a mean over its neighbours.
 //!
-//! Cong et al., "Do We Really Need Complicated Model Architectures For Temporal Networks?", ICLR 2023, with the hyper-parameters of
-//! DyGLib. For a seed (u, t) with its K newest events, the newest last and missing ones before them as zeros:
+//! Cong et al., "Do We Really Need Complicated Model Architectures For Temporal Networks?", ICLR
+//! 2023, with the hyper-parameters of DyGLib. For a seed (u, t) with its K newest events, the
+//! newest last and missing ones before them as zeros:
 //!
 //! ```text
 //! H_k  = W_in [f_T(t - t_k) | e_k] + b_in                                    [K, channels], f_T fixed
@@ -10,17 +11,17 @@
 //! h    = W_out [h_E | h_N] + b_out                                           [d_N]
 //! ```
 //!
-//! The mean over neighbours is a mean: DyGLib's code divides by the window once more, which all but removes them where nodes have
-//! features.
+//! The mean over neighbours is a mean: DyGLib's code divides by the window once more, which all but
+//! removes them where nodes have features.
 //!
-//! It has no state. Nothing but time and event features enters a token, so tokens of missing events are all the same row, b_in. The last
-//! layer of the last mixer is applied to the mean of the tokens, and the dropout behind it differs as
-//! [`FeedForward`](crate::nn::FeedForward) says.
+//! It has no state. Nothing but time and event features enters a token, so tokens of missing events
+//! are all the same row, b_in. The last layer of the last mixer is applied to the mean of the
+//! tokens, and the dropout behind it differs as [`FeedForward`](crate::nn::FeedForward) says.
 
-use super::Facts;
-use super::encoder::{Asked, Encoder, FeatureWidths, Room};
-use super::meetings::{Meetings, Sampling};
-use super::setting::{check_dropout, within};
+use super::StreamInfo;
+use super::checks::{check_dropout, within};
+use super::encoder::{Encoder, FeatureWidths, PairBatch, Scratch};
+use super::neighbours::{Meetings, Sampling};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -35,7 +36,8 @@ use serde::{Deserialize, Serialize};
 pub struct GraphMixerConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features makes it as wide.
+    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features
+    /// makes it as wide.
     pub node_width: usize,
     /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,
@@ -86,9 +88,10 @@ impl GraphMixerConfig {
             ("model.layers", self.layers, 1),
         ])?;
         check_dropout(self.dropout)?;
-        for (setting, value) in
-            [("model.token_expansion", self.token_expansion), ("model.channel_expansion", self.channel_expansion)]
-        {
+        for (setting, value) in [
+            ("model.token_expansion", self.token_expansion),
+            ("model.channel_expansion", self.channel_expansion),
+        ] {
             if !(value > 0.0 && value <= 64.0) {
                 return Err(Error::setting(setting, value, "it has to be above 0 and at most 64"));
             }
@@ -109,8 +112,14 @@ pub struct GraphMixer {
 
 impl GraphMixer {
     /// Encodings of seeds, [seeds, d_N].
-    fn encode<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, asked: &Asked, meetings: &mut Meetings) -> Var {
-        meetings.gather(past, &asked.seeds, self.config.recent, self.config.sampling);
+    fn encode<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        batch: &PairBatch,
+        meetings: &mut Meetings,
+    ) -> Var {
+        meetings.gather(past, &batch.seeds, self.config.recent, self.config.sampling);
         let link = self.link(tape, past, meetings);
         let channels = self.config.channels;
         let from_link = self.out.apply_to(tape, link, 0..channels);
@@ -118,14 +127,15 @@ impl GraphMixer {
         if width == 0 {
             return from_link;
         }
-        let node = self.node(tape, past, &asked.seeds);
+        let node = self.node(tape, past, &batch.seeds);
         let weight = tape.parameter(self.out.weight);
         let weight = tape.columns(weight, channels..channels + width);
         let from_node = tape.linear(node, weight, None, Activation::Identity);
         tape.add(from_link, from_node)
     }
 
-    /// h_E of all seeds, [seeds, channels]. Seeds without events all have the same, so one of them is mixed for all.
+    /// h_E of all seeds, [seeds, channels]. Seeds without events all have the same, so one of them
+    /// is mixed for all.
     fn link<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
         let (recent, dropout) = (self.config.recent, self.config.dropout as f32);
         let mut hidden = self.tokens(tape, past, meetings);
@@ -163,11 +173,13 @@ impl GraphMixer {
         })
     }
 
-    /// H of a seed without events, then of all that have some, [blocks K, channels]. The layer is applied to events that are there,
-    /// and each missing one is its bias.
+    /// H of a seed without events, then of all that have some, [blocks K, channels]. The layer is
+    /// applied to events that are there, and each missing one is its bias.
     fn tokens<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
-        let (ages, frequencies) =
-            (tape.times(meetings.ages.iter().copied()), tape.times(frequencies(self.config.time_width)));
+        let (ages, frequencies) = (
+            tape.times(meetings.ages.iter().copied()),
+            tape.times(frequencies(self.config.time_width)),
+        );
         let mut known = tape.time_encoding(ages, frequencies);
         let edge_width = past.event_feature_width();
         if edge_width > 0 {
@@ -206,10 +218,17 @@ impl Encoder for GraphMixer {
             token_inner: inner(config.token_expansion, config.recent),
             channel_inner: inner(config.channel_expansion, config.channels),
         };
-        let token = Linear::add(parameters, "token", config.time_width + config.edge_width, config.channels);
-        let mixers =
-            (0..config.layers).map(|layer| Mixer::add(parameters, &format!("mixer.{layer}"), widths)).collect();
-        let out = Linear::add(parameters, "out", config.channels + config.node_width, config.node_width);
+        let token = Linear::add(
+            parameters,
+            "token",
+            config.time_width + config.edge_width,
+            config.channels,
+        );
+        let mixers = (0..config.layers)
+            .map(|layer| Mixer::add(parameters, &format!("mixer.{layer}"), widths))
+            .collect();
+        let out =
+            Linear::add(parameters, "out", config.channels + config.node_width, config.node_width);
         let predictor = Predictor::add(parameters, config.node_width);
         Ok(GraphMixer { config, token, mixers, out, predictor })
     }
@@ -218,25 +237,33 @@ impl Encoder for GraphMixer {
         FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }
     }
 
-    fn begin(&self, _: &Facts) {}
+    fn begin(&self, _: &StreamInfo) {}
 
     fn logits<'t>(
         &self,
         tape: &mut Tape<'t>,
         past: Past<'t>,
         (): &'t (),
-        asked: &Asked,
+        batch: &PairBatch,
         meetings: &mut Meetings,
     ) -> Var {
-        let hidden = self.encode(tape, past, asked, meetings);
-        self.predictor.apply_within(tape, hidden, &asked.sources, &asked.candidates)
+        let hidden = self.encode(tape, past, batch, meetings);
+        self.predictor.apply_within(tape, hidden, &batch.sources, &batch.candidates)
     }
 
-    fn observe(&self, _: &Parameters, _: &mut Room<Meetings>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
+    fn observe(
+        &self,
+        _: &Parameters,
+        _: &mut Scratch<Meetings>,
+        _: Revealed<'_>,
+        (): &mut (),
+        _: &[Event],
+    ) {
+    }
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 
-    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<()> {
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<()> {
         Ok(())
     }
 }

@@ -1,16 +1,17 @@
 //! Recency and popularity, of the pair and of the candidate, compared one after the other.
 //!
-//! Cornell et al., "On the Power of Heuristics in Temporal Graphs", 2025. Four signals, each of events strictly before the
-//! question as far as the protocol lets the state see: when the pair met last (local recency), how often it met (local
-//! popularity), when the candidate was last a destination (global recency), how often it was (global popularity). A list of
-//! signals is compared lexicographically: later ones only part what earlier ones leave equal.
+//! Cornell et al., "On the Power of Heuristics in Temporal Graphs", 2025. Four signals, each of
+//! events strictly before the question as far as the protocol lets the state see: when the pair met
+//! last (local recency), how often it met (local popularity), when the candidate was last a
+//! destination (global recency), how often it was (global popularity). A list of signals is
+//! compared lexicographically: later ones only part what earlier ones leave equal.
 
-use super::pair::{PairTable, score_each};
-use super::{Facts, Model, Pace};
+use super::counting::{PairTable, score_each};
+use super::{Model, Pace, StreamInfo};
 use crate::error::{Error, Result};
 use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
-use crate::protocol::{Queries, Scores};
+use crate::query::{Queries, Scores};
 
 /// Something simple that is known of a pair or a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -35,7 +36,8 @@ pub struct Heuristic {
 impl Heuristic {
     /// Refuses an empty list and a signal named twice.
     pub fn new(signals: &[Signal]) -> Result<Heuristic> {
-        let twice = signals.iter().enumerate().any(|(place, signal)| signals[..place].contains(signal));
+        let twice =
+            signals.iter().enumerate().any(|(place, signal)| signals[..place].contains(signal));
         if signals.is_empty() || twice {
             return Err(Error::setting(
                 "signals",
@@ -52,7 +54,8 @@ impl Heuristic {
 pub struct Seen {
     pairs: PairTable<Trace>,
     destinations: Vec<Trace>,
-    /// How many distinct times have passed, the newest included; recency is counted in these, so zero means never.
+    /// How many distinct times have passed, the newest included; recency is counted in these, so
+    /// zero means never.
     moments: u32,
     newest: Option<Time>,
 }
@@ -70,34 +73,42 @@ impl Trace {
     }
 }
 
-/// Counts above this are taken as equal, so that a recency (32 bits) and a count fit into a double exactly.
+/// Counts above this are taken as equal, so that a recency (32 bits) and a count fit into a double
+/// exactly.
 const MOST: u32 = (1 << 20) - 1;
 
 impl Model for Heuristic {
     type State = Seen;
 
-    fn begin(&self, facts: &Facts) -> Seen {
+    fn begin(&self, info: &StreamInfo) -> Seen {
         Seen {
             pairs: PairTable::default(),
-            destinations: vec![Trace::default(); facts.nodes],
+            destinations: vec![Trace::default(); info.nodes],
             moments: 0,
             newest: None,
         }
     }
 
     fn pace(&self) -> Pace {
-        Pace::Moment
+        Pace::Timestamp
     }
 
     fn score(&self, _: Past<'_>, seen: &Seen, ask: &Queries) -> Result<Scores> {
-        let local = self.signals.iter().any(|s| matches!(s, Signal::LocalRecency | Signal::LocalPopularity));
+        let local = self
+            .signals
+            .iter()
+            .any(|s| matches!(s, Signal::LocalRecency | Signal::LocalPopularity));
         score_each(ask, |row, candidate| {
-            let pair = if local { seen.pairs.get(&pair_key(row.source, candidate)).copied() } else { None };
+            let pair = if local {
+                seen.pairs.get(&pair_key(row.source, candidate)).copied()
+            } else {
+                None
+            };
             let pair = pair.unwrap_or_default();
             let node = seen.destinations.get(candidate.index()).copied().unwrap_or_default();
-            // One number whose digits are the signals. Going to a double keeps the 53 bits from the first signal that is not
-            // zero: that one exactly, later ones as far as the bits reach. Two recencies are told apart exactly up to two million
-            // distinct times.
+            // One number whose digits are the signals. Going to a double keeps the 53 bits from the
+            // first signal that is not zero: that one exactly, later ones as far as the bits reach.
+            // Two recencies are told apart exactly up to two million distinct times.
             let digits = self.signals.iter().fold(0u128, |digits, signal| match signal {
                 Signal::LocalRecency => digits << 32 | u128::from(pair.moment),
                 Signal::GlobalRecency => digits << 32 | u128::from(node.moment),
@@ -114,7 +125,10 @@ impl Model for Heuristic {
                 seen.newest = Some(event.time);
                 seen.moments = seen.moments.saturating_add(1);
             }
-            seen.pairs.entry(pair_key(event.source, event.destination)).or_default().leave(seen.moments);
+            seen.pairs
+                .entry(pair_key(event.source, event.destination))
+                .or_default()
+                .leave(seen.moments);
             let node = event.destination.index();
             if node >= seen.destinations.len() {
                 seen.destinations.resize(node + 1, Trace::default());
@@ -132,21 +146,25 @@ mod tests {
     use crate::graph::EventLog;
     use crate::model::open;
 
-    /// How the candidates 1, 2, 3, 4 of source 0 rank after (0, 1) twice, (0, 2) once, then (5, 3) three times.
+    /// How the candidates 1, 2, 3, 4 of source 0 rank after (0, 1) twice, (0, 2) once, then (5, 3)
+    /// three times.
     fn order(signals: &[Signal]) -> Vec<f64> {
         let mut log = EventLog::default();
-        for (at, (source, destination)) in [(0, 1), (0, 1), (0, 2), (5, 3), (5, 3), (5, 3)].into_iter().enumerate() {
+        for (at, (source, destination)) in
+            [(0, 1), (0, 1), (0, 2), (5, 3), (5, 3), (5, 3)].into_iter().enumerate()
+        {
             let time = Time::new(at as f64).expect("finite");
             log.push(NodeId(source), NodeId(destination), time, &[]).expect("in order");
         }
-        let facts = Facts { nodes: 2, training: (Time::ZERO, Time::ZERO) };
-        let mut session = open(Heuristic::new(signals).expect("signals"), &facts);
+        let info = StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) };
+        let mut session = open(Heuristic::new(signals).expect("signals"), &info);
         let events: Vec<Event> = log.events().iter().collect();
         session.observe(log.revealed(6), &events).expect("observed");
         let mut ask = Queries::new();
         ask.push(NodeId(0), Time::new(9.0).expect("finite"), (1..=4).map(NodeId));
         let scores = session.score(log.past(6), &ask).expect("scored");
-        let rank = |score: f64| scores.values().iter().filter(|&&other| other > score).count() as f64;
+        let rank =
+            |score: f64| scores.values().iter().filter(|&&other| other > score).count() as f64;
         scores.values().iter().map(|&score| rank(score)).collect()
     }
 
@@ -161,7 +179,12 @@ mod tests {
     #[test]
     fn a_later_signal_parts_only_what_earlier_ones_leave_equal() {
         assert_eq!(order(&[Signal::LocalRecency, Signal::GlobalPopularity]), [1.0, 0.0, 2.0, 3.0]);
-        let all = [Signal::LocalRecency, Signal::LocalPopularity, Signal::GlobalRecency, Signal::GlobalPopularity];
+        let all = [
+            Signal::LocalRecency,
+            Signal::LocalPopularity,
+            Signal::GlobalRecency,
+            Signal::GlobalPopularity,
+        ];
         assert_eq!(order(&all), [1.0, 0.0, 2.0, 3.0]);
     }
 

@@ -1,56 +1,58 @@
 //! Questions to scores.
 //!
-//! A [`Model`] scores [`Queries`] from a [`Past`] and a state, reading only, and lets true events change the state, writing only.
-//! Nothing else reaches it: there are no labels in the queries and no future in the past. A [`Session`] is a model joined
-//! with its state, so that the loops above need not know which model they run. [`laws`] says what every model has to keep.
-//! Depends on `graph` and `protocol`'s queries.
+//! A [`Model`] scores [`Queries`] from a [`Past`] and a state, reading only, and lets true events
+//! change the state, writing only. Nothing else reaches it: there are no labels in the queries and
+//! no future in the past. A [`Session`] is a model joined with its state, so that the loops above
+//! need not know which model they run. [`laws`](crate::audit::laws) says what every model has to
+//! keep. Depends on `graph` and `protocol`'s queries.
 
+mod checks;
 mod config;
+mod counting;
+mod diagnostic;
 mod dygformer;
 mod edgebank;
 mod encoder;
-mod exhibit;
 mod graphmixer;
 mod heuristic;
-pub mod laws;
-mod learn;
 mod lstep;
-mod meetings;
-mod pair;
+mod neighbours;
 mod popularity;
-mod room;
-mod setting;
+mod scratch;
 mod tgn;
+mod trainer;
 
-pub use config::{ModelConfig, PUBLISHED_MEMORIES};
+pub use config::ModelConfig;
+pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;
 pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
 pub use edgebank::{EdgeBank, Memory};
 pub use encoder::{Encoder, Learned};
-pub use exhibit::Exhibit;
 pub use graphmixer::{GraphMixer, GraphMixerConfig};
 pub use heuristic::{Heuristic, Signal};
-pub use learn::{Learner, Lesson, Negative, Optimiser, Pupil, Tools, teach};
 pub use lstep::{
-    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run, Scope, Start,
-    Variant,
+    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run,
+    Scope, Start, Variant,
 };
-pub use meetings::Sampling;
+pub use neighbours::Sampling;
 pub use popularity::PopTrack;
-pub use room::FeatureWidths;
+pub use scratch::FeatureWidths;
 pub use tgn::{Memories, Tgn, TgnConfig};
+pub use trainer::{
+    Learner, Negative, OptimizerConfig, TrainBatch, TrainContext, Trainer, new_trainer,
+};
 
 pub(crate) use lstep::ReleasedLeak;
 
 use crate::error::Result;
 use crate::event::{Event, Time};
 use crate::graph::{Past, Revealed};
-use crate::protocol::{Queries, Scores};
+use crate::query::{Queries, Scores};
 use std::sync::Arc;
 
 /// What a model may know of a stream before it sees any event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct StreamInfo {
     /// How many nodes training knows; more may come, and nobody knows how many.
     pub nodes: usize,
     /// The first and last time of training.
@@ -62,8 +64,9 @@ pub struct Facts {
 pub enum Pace {
     /// A step at a time: the step is part of the model's definition.
     Step,
-    /// A moment at a time: one observation of many events leaves the same state as many observations of one.
-    Moment,
+    /// A moment at a time: one observation of many events leaves the same state as many
+    /// observations of one.
+    Timestamp,
 }
 
 /// A way to score candidates. Only [`Model::observe`] changes a state.
@@ -72,7 +75,7 @@ pub trait Model: Send + Sync {
     type State: Clone + Send + Sync;
 
     /// The state before the first event.
-    fn begin(&self, facts: &Facts) -> Self::State;
+    fn begin(&self, info: &StreamInfo) -> Self::State;
 
     /// How finely the state can follow.
     fn pace(&self) -> Pace {
@@ -86,7 +89,7 @@ pub trait Model: Send + Sync {
     fn observe(&self, known: Revealed<'_>, state: &mut Self::State, step: &[Event]) -> Result<()>;
 
     /// What it has learned, to be looked at; nothing if there is nothing to see.
-    fn describe(&self, _: &Self::State) -> Vec<Exhibit> {
+    fn describe(&self, _: &Self::State) -> Vec<Diagnostic> {
         Vec::new()
     }
 }
@@ -100,14 +103,14 @@ pub trait Session: Send + Sync {
     /// Lets true events change the state.
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()>;
     /// What it has learned, to be looked at; nothing if there is nothing to see.
-    fn describe(&self) -> Vec<Exhibit>;
+    fn describe(&self) -> Vec<Diagnostic>;
     /// Another session that starts from this state and goes its own way.
     fn fork(&self) -> Box<dyn Session>;
 }
 
 /// Joins a model with the state before the first event.
-pub fn open<M: Model + 'static>(model: M, facts: &Facts) -> Box<dyn Session> {
-    let state = model.begin(facts);
+pub fn open<M: Model + 'static>(model: M, info: &StreamInfo) -> Box<dyn Session> {
+    let state = model.begin(info);
     Box::new(Joined { model: Arc::new(model), state })
 }
 
@@ -129,7 +132,7 @@ impl<M: Model + 'static> Session for Joined<M> {
         self.model.observe(known, &mut self.state, step)
     }
 
-    fn describe(&self) -> Vec<Exhibit> {
+    fn describe(&self) -> Vec<Diagnostic> {
         self.model.describe(&self.state)
     }
 

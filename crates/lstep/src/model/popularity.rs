@@ -1,15 +1,16 @@
 //! PopTrack: the popularity of the candidate, decaying step by step.
 //!
-//! Daniluk and Dabrowski, "Temporal graph models fail to capture global temporal dynamics", 2023. A counter for each
-//! destination goes up by one with every event; after every step all counters are multiplied by the decay. The multiplication
-//! is done when a counter is next looked at, so a step costs what it holds.
+//! Daniluk and Dabrowski, "Temporal graph models fail to capture global temporal dynamics", 2023. A
+//! counter for each destination goes up by one with every event; after every step all counters are
+//! multiplied by the decay. The multiplication is done when a counter is next looked at, so a step
+//! costs what it holds.
 
-use super::pair::score_each;
-use super::{Facts, Model};
+use super::counting::score_each;
+use super::{Model, StreamInfo};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::{Past, Revealed};
-use crate::protocol::{Queries, Scores};
+use crate::query::{Queries, Scores};
 
 /// Scores a candidate by its decayed popularity.
 #[derive(Debug, Clone, Copy)]
@@ -50,13 +51,16 @@ impl PopTrack {
 impl Model for PopTrack {
     type State = Popularity;
 
-    fn begin(&self, facts: &Facts) -> Popularity {
-        Popularity { counters: vec![Counter::default(); facts.nodes], steps: 0 }
+    fn begin(&self, info: &StreamInfo) -> Popularity {
+        Popularity { counters: vec![Counter::default(); info.nodes], steps: 0 }
     }
 
     fn score(&self, _: Past<'_>, state: &Popularity, ask: &Queries) -> Result<Scores> {
         score_each(ask, |_, candidate| {
-            state.counters.get(candidate.index()).map_or(0.0, |&counter| self.now(counter, state.steps))
+            state
+                .counters
+                .get(candidate.index())
+                .map_or(0.0, |&counter| self.now(counter, state.steps))
         })
     }
 
@@ -88,8 +92,8 @@ mod tests {
             log.push(NodeId(0), NodeId(destination), Time::ZERO, &[]).expect("in order");
         }
         let events: Vec<Event> = log.events().iter().collect();
-        let facts = Facts { nodes: 1, training: (Time::ZERO, Time::ZERO) };
-        let mut session = open(PopTrack::new(0.5).expect("a factor"), &facts);
+        let info = StreamInfo { nodes: 1, training: (Time::ZERO, Time::ZERO) };
+        let mut session = open(PopTrack::new(0.5).expect("a factor"), &info);
         session.observe(log.revealed(3), &events[..3]).expect("observed");
         session.observe(log.revealed(4), &events[3..]).expect("observed");
         let mut ask = Queries::new();
@@ -100,6 +104,10 @@ mod tests {
 
     #[test]
     fn a_decay_that_is_no_factor_is_refused() {
-        assert!(PopTrack::new(0.0).is_err() && PopTrack::new(1.5).is_err() && PopTrack::new(f64::NAN).is_err());
+        assert!(
+            PopTrack::new(0.0).is_err()
+                && PopTrack::new(1.5).is_err()
+                && PopTrack::new(f64::NAN).is_err()
+        );
     }
 }

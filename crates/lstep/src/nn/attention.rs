@@ -1,18 +1,22 @@
 //! Temporal graph attention: a node looks at its recent events.
 //!
-//! Xu et al., "Inductive Representation Learning on Temporal Graphs", ICLR 2020, in the form that DyGLib gives it. With the query
-//! q = [m_u | f_T(0)] and for each event the row x_k = [m_k | f_T(t - t_k) | e_k], for each head
+//! Xu et al., "Inductive Representation Learning on Temporal Graphs", ICLR 2020, in the form that
+//! DyGLib gives it. With the query q = [m_u | f_T(0)] and for each event the row x_k = [m_k | f_T(t
+//! - t_k) | e_k], for each head
 //!
 //! ```text
 //! a = softmax over k of <W_q q, W_k x_k> / sqrt(d),   o = sum over k of a_k W_v x_k
 //! y = norm(q + W_o [o of all heads] + b_o),           h = W_2 relu(W_1 [y | m_u] + b_1) + b_2
 //! ```
 //!
-//! There is one query and there are many events, so W_k goes to the query, <q, W_k x> = <W_k^T q, x>, and W_v behind the sum: both
-//! are applied once for a seed and never to an event. The heads of a seed then are queries of one attention over the same rows.
+//! There is one query and there are many events, so W_k goes to the query, <q, W_k x> = <W_k^T q,
+//! x>, and W_v behind the sum: both are applied once for a seed and never to an event. The heads of
+//! a seed then are queries of one attention over the same rows.
 
 use super::{Linear, Norm, TimeEncoder};
-use lstep_tensor::{Activation, Heads, Indices, Init, Keys, ParameterId, Parameters, Tape, Times, Var};
+use lstep_tensor::{
+    Activation, Heads, Indices, Init, Keys, ParameterId, Parameters, Tape, Times, Var,
+};
 
 /// The layer's weights.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +44,8 @@ pub struct AttentionWidths {
     pub heads: usize,
 }
 
-/// What the seeds of a call look at: blocks of the same number of rows, the events that are there first.
+/// What the seeds of a call look at: blocks of the same number of rows, the events that are there
+/// first.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbourhood {
     /// Vectors of nodes, [n, node width].
@@ -61,11 +66,20 @@ pub struct Neighbourhood {
 
 impl TemporalAttention {
     /// Adds all weights under a name.
-    pub fn add(parameters: &mut Parameters, name: &str, widths: AttentionWidths) -> TemporalAttention {
+    pub fn add(
+        parameters: &mut Parameters,
+        name: &str,
+        widths: AttentionWidths,
+    ) -> TemporalAttention {
         let AttentionWidths { node, time, edge, .. } = widths;
         let query_width = node + time;
         let mut projection = |part: &str, inputs: usize| {
-            parameters.add(&format!("{name}.{part}.weight"), query_width, inputs, Init::Linear { inputs })
+            parameters.add(
+                &format!("{name}.{part}.weight"),
+                query_width,
+                inputs,
+                Init::Linear { inputs },
+            )
         };
         let (query, key, value) = (
             projection("query", query_width),
@@ -78,14 +92,25 @@ impl TemporalAttention {
             value,
             out: Linear::add(parameters, &format!("{name}.out"), query_width, query_width),
             norm: Norm::add(parameters, &format!("{name}.norm"), query_width),
-            merge_in: Linear::add(parameters, &format!("{name}.merge.in"), query_width + node, node),
+            merge_in: Linear::add(
+                parameters,
+                &format!("{name}.merge.in"),
+                query_width + node,
+                node,
+            ),
             merge_out: Linear::add(parameters, &format!("{name}.merge.out"), node, node),
             widths,
         }
     }
 
     /// Encodings of the seeds, [seeds, node width].
-    pub fn apply(self, tape: &mut Tape<'_>, time: TimeEncoder, around: Neighbourhood, dropout: f32) -> Var {
+    pub fn apply(
+        self,
+        tape: &mut Tape<'_>,
+        time: TimeEncoder,
+        around: Neighbourhood,
+        dropout: f32,
+    ) -> Var {
         let own = tape.gather(around.nodes, around.own);
         let seeds = around.own.len();
         let now = tape.times([0.0]);
@@ -115,9 +140,17 @@ impl TemporalAttention {
     }
 
     /// The outputs of all heads side by side, [seeds, node + time].
-    fn attend(self, tape: &mut Tape<'_>, query: Var, looked_at: Var, around: Neighbourhood, dropout: f32) -> Var {
+    fn attend(
+        self,
+        tape: &mut Tape<'_>,
+        query: Var,
+        looked_at: Var,
+        around: Neighbourhood,
+        dropout: f32,
+    ) -> Var {
         let AttentionWidths { node, time, heads, .. } = self.widths;
-        let (seeds, width, head) = (around.own.len(), tape.shape(looked_at).1, (node + time) / heads);
+        let (seeds, width, head) =
+            (around.own.len(), tape.shape(looked_at).1, (node + time) / heads);
         let weights = [self.query, self.key, self.value].map(|id| tape.parameter(id));
         let [query_weight, key_weight, value_weight] = weights;
         let query = tape.linear(query, query_weight, None, Activation::Identity);
@@ -134,10 +167,16 @@ impl TemporalAttention {
             .collect();
         let folded = tape.concat_columns(&folded);
         let folded = tape.reshape(folded, seeds * heads, width);
-        // The operation divides by the square root of the width it sees, which is not that of a head.
+        // The operation divides by the square root of the width it sees, which is not that of a
+        // head.
         let folded = tape.scale(folded, (width as f32 / head as f32).sqrt());
-        let geometry =
-            Heads { heads: 1, query_rows: heads, key_rows: around.rows, keys: Keys::First(around.counts), dropout };
+        let geometry = Heads {
+            heads: 1,
+            query_rows: heads,
+            key_rows: around.rows,
+            keys: Keys::First(around.counts),
+            dropout,
+        };
         let sums = tape.attention(folded, looked_at, looked_at, geometry);
         let sums = tape.reshape(sums, seeds, heads * width);
         let outputs: Vec<Var> = (0..heads)

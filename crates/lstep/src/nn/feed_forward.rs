@@ -1,9 +1,11 @@
-//! The net of two layers in mixers and transformers: y = x' + W_2 gelu(W_1 x + b_1) + b_2, dropout after the activation and at the end.
+//! The net of two layers in mixers and transformers: y = x' + W_2 gelu(W_1 x + b_1) + b_2, dropout
+//! after the activation and at the end.
 //!
-//! Where only means of y over sets of rows are wanted, the second layer, being linear, is applied to the means of its input: a product
-//! for each set and not for each row. That is the same number but for rounding, except for the last dropout in training. It would
-//! have a mask for each row, and the mean of masked rows is here the masks' mean times the rows' mean: the same expectation, and
-//! noise of the same size.
+//! Where only means of y over sets of rows are wanted, the second layer, being linear, is applied
+//! to the means of its input: a product for each set and not for each row. That is the same number
+//! but for rounding, except for the last dropout in training. It would have a mask for each row,
+//! and the mean of masked rows is here the masks' mean times the rows' mean: the same expectation,
+//! and noise of the same size.
 
 use super::Linear;
 use lstep_tensor::{Activation, Parameters, Segments, Tape, Then, Var, Weighting};
@@ -17,7 +19,12 @@ pub struct FeedForward {
 
 impl FeedForward {
     /// Adds weights of the layers under their names.
-    pub fn add(parameters: &mut Parameters, names: [&str; 2], width: usize, inner: usize) -> FeedForward {
+    pub fn add(
+        parameters: &mut Parameters,
+        names: [&str; 2],
+        width: usize,
+        inner: usize,
+    ) -> FeedForward {
         let [first, second] = names;
         FeedForward {
             inner: Linear::add(parameters, first, width, inner),
@@ -31,7 +38,8 @@ impl FeedForward {
         self.outer.apply_then(tape, inner, Then { activation: Activation::Identity, dropout, add })
     }
 
-    /// Means over sets of rows of what [`FeedForward::apply`] gives, each [sets, width]. The weights of a set have to sum to 1.
+    /// Means over sets of rows of what [`FeedForward::apply`] gives, each [sets, width]. The
+    /// weights of a set have to sum to 1.
     pub fn apply_to_means<const N: usize>(
         self,
         tape: &mut Tape<'_>,

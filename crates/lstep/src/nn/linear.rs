@@ -1,4 +1,5 @@
-//! A linear layer and a layer normalisation by the names of their weights, starting as PyTorch's do.
+//! A linear layer and a layer normalisation by the names of their weights, starting as PyTorch's
+//! do.
 
 use lstep_tensor::{Activation, Init, ParameterId, Parameters, Tape, Then, Var};
 use std::ops::Range;
@@ -16,7 +17,12 @@ impl Linear {
     /// Adds `NAME.weight` and `NAME.bias`.
     pub fn add(parameters: &mut Parameters, name: &str, inputs: usize, outputs: usize) -> Linear {
         Linear {
-            weight: parameters.add(&format!("{name}.weight"), outputs, inputs, Init::Linear { inputs }),
+            weight: parameters.add(
+                &format!("{name}.weight"),
+                outputs,
+                inputs,
+                Init::Linear { inputs },
+            ),
             bias: parameters.add(&format!("{name}.bias"), 1, outputs, Init::Linear { inputs }),
         }
     }
@@ -33,7 +39,8 @@ impl Linear {
         tape.layer(x, weight, Some(bias), then)
     }
 
-    /// The layer of an input of which only some columns are there, all others being zero: x is [n, length of the range].
+    /// The layer of an input of which only some columns are there, all others being zero: x is [n,
+    /// length of the range].
     pub fn apply_to(self, tape: &mut Tape<'_>, x: Var, columns: Range<usize>) -> Var {
         let (weight, bias) = (tape.parameter(self.weight), tape.parameter(self.bias));
         let weight = tape.columns(weight, columns);

@@ -1,4 +1,5 @@
-//! An MLP-Mixer block: one feed-forward net over the tokens of a block, one over the channels of a token.
+//! An MLP-Mixer block: one feed-forward net over the tokens of a block, one over the channels of a
+//! token.
 //!
 //! Tolstikhin et al., "MLP-Mixer: An all-MLP Architecture for Vision", NeurIPS 2021.
 
@@ -59,11 +60,13 @@ impl Mixer {
 
     /// The means of the mixed blocks, [blocks tokens, channels] to [blocks, channels].
     pub fn apply_to_mean(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
-        let ends = tape.indices((0..=tape.shape(x).0 / tokens).map(|block| (block * tokens) as u32));
+        let ends =
+            tape.indices((0..=tape.shape(x).0 / tokens).map(|block| (block * tokens) as u32));
         let blocks = Segments { rows: None, offsets: ends };
         let x = self.mix_tokens(tape, x, dropout);
         let normal = self.channel_norm.apply(tape, x);
-        let [mean] = self.channels.apply_to_means(tape, normal, x, [(blocks, Weighting::Mean)], dropout);
+        let [mean] =
+            self.channels.apply_to_means(tape, normal, x, [(blocks, Weighting::Mean)], dropout);
         mean
     }
 

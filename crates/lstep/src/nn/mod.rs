@@ -1,6 +1,7 @@
 //! Encodings and layers that models share.
 //!
-//! A layer is a small struct of parameter numbers: `add` draws its weights under a name, `apply` puts it on a tape. It knows no graph.
+//! A layer is a small struct of parameter numbers: `add` draws its weights under a name, `apply`
+//! puts it on a tape. It knows no graph.
 
 mod attention;
 mod feed_forward;

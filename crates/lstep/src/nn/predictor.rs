@@ -22,15 +22,29 @@ impl Predictor {
     }
 
     /// Logits of pairs of rows of one matrix of encodings, [n, width] to [pairs, 1].
-    pub fn apply_within(self, tape: &mut Tape<'_>, hidden: Var, first: &[u32], second: &[u32]) -> Var {
-        let (first, second) = (tape.indices(first.iter().copied()), tape.indices(second.iter().copied()));
+    pub fn apply_within(
+        self,
+        tape: &mut Tape<'_>,
+        hidden: Var,
+        first: &[u32],
+        second: &[u32],
+    ) -> Var {
+        let (first, second) =
+            (tape.indices(first.iter().copied()), tape.indices(second.iter().copied()));
         self.apply(tape, (hidden, first), (hidden, second))
     }
 
-    /// Logits of pairs of encodings, [pairs, 1]: rows `first` of u, [n, width], with rows `second` of v, [m, width].
+    /// Logits of pairs of encodings, [pairs, 1]: rows `first` of u, [n, width], with rows `second`
+    /// of v, [m, width].
     ///
-    /// The layer of a concatenation is a sum of two layers, so each is made once for an encoding and not once for a pair.
-    pub fn apply(self, tape: &mut Tape<'_>, (u, first): (Var, Indices), (v, second): (Var, Indices)) -> Var {
+    /// The layer of a concatenation is a sum of two layers, so each is made once for an encoding
+    /// and not once for a pair.
+    pub fn apply(
+        self,
+        tape: &mut Tape<'_>,
+        (u, first): (Var, Indices),
+        (v, second): (Var, Indices),
+    ) -> Var {
         let (weight, bias) = (tape.parameter(self.inner.weight), tape.parameter(self.inner.bias));
         let left = tape.columns(weight, 0..self.width);
         let right = tape.columns(weight, self.width..2 * self.width);

@@ -1,22 +1,22 @@
 //! Initial positions of nodes, from the shape of a small graph alone.
 //!
-//! Knows nodes `0..n` and undirected edges; the caller maps its own nodes to those. An edge counts once however often it is
-//! given, a node is not its own neighbour, and a node without neighbours has the position zero. Two encodings: eigenvectors of the
-//! normalised Laplacian (section "Positional Encoding for Graphs"), and return probabilities of random walks (Dwivedi et al.,
+//! Knows nodes `0..n` and undirected edges; the caller maps its own nodes to those. An edge counts
+//! once however often it is given, a node is not its own neighbour, and a node without neighbours
+//! has the position zero. Two encodings: eigenvectors of the normalised Laplacian (section
+//! "Positional Encoding for Graphs"), and return probabilities of random walks (Dwivedi et al.,
 //! *Graph Neural Networks with Learnable Structural and Positional Representations*, ICLR 2022).
 //!
 //! The eigenvectors come from `symmetric.rs`, not from a library: see there for the reason.
 
-mod symmetric;
-
-use symmetric::{Eigen, eigen};
+use crate::linalg::{Eigen, eigen};
 
 /// Eigenvectors of `L = I - D^(-1/2) A D^(-1/2)` as positions: `[nodes x width]`, row-major.
 ///
-/// Column `j` holds the eigenvector of the `j + 2`nd smallest eigenvalue; the first is left out, and columns beyond the last
-/// are zero. `L` is that of the nodes that have neighbours, the others' rows are zero. A vector has length 1, and the sign that
-/// makes its largest component positive (the first of those within 1e-6 of the largest). The vectors of a repeated eigenvalue
-/// are some orthonormal basis, the same on every machine.
+/// Column `j` holds the eigenvector of the `j + 2`nd smallest eigenvalue; the first is left out,
+/// and columns beyond the last are zero. `L` is that of the nodes that have neighbours, the others'
+/// rows are zero. A vector has length 1, and the sign that makes its largest component positive
+/// (the first of those within 1e-6 of the largest). The vectors of a repeated eigenvalue are some
+/// orthonormal basis, the same on every machine.
 ///
 /// Takes O(n^3) time and 16 n^2 bytes for n nodes with neighbours.
 ///
@@ -28,7 +28,9 @@ pub fn laplacian_positions(nodes: usize, edges: &[(u32, u32)], width: usize) -> 
     let mut positions = vec![0.0; nodes * width];
     let joined = graph.joined();
     let vectors = graph.laplacian(&joined).vectors;
-    for (column, vector) in vectors.chunks_exact(joined.len().max(1)).skip(1).take(width).enumerate() {
+    for (column, vector) in
+        vectors.chunks_exact(joined.len().max(1)).skip(1).take(width).enumerate()
+    {
         let sign = sign(vector);
         for (&node, &component) in joined.iter().zip(vector) {
             positions[node as usize * width + column] = (sign * component) as f32;
@@ -37,7 +39,8 @@ pub fn laplacian_positions(nodes: usize, edges: &[(u32, u32)], width: usize) -> 
     positions
 }
 
-/// The eigenvalues of `L` in ascending order, as many as there are nodes with neighbours; all are in [0, 2] up to rounding.
+/// The eigenvalues of `L` in ascending order, as many as there are nodes with neighbours; all are
+/// in [0, 2] up to rounding.
 ///
 /// # Panics
 ///
@@ -47,10 +50,11 @@ pub fn laplacian_eigenvalues(nodes: usize, edges: &[(u32, u32)]) -> Vec<f64> {
     graph.laplacian(&graph.joined()).values
 }
 
-/// The directions in which points spread most: `[axes x width]`, row-major, each of length 1, the widest first.
+/// The directions in which points spread most: `[axes x width]`, row-major, each of length 1, the
+/// widest first.
 ///
-/// Eigenvectors of the points' covariance, with the sign that makes a vector's largest component positive. Fewer where there are fewer
-/// dimensions. Takes O(points * width^2 + width^3) time.
+/// Eigenvectors of the points' covariance, with the sign that makes a vector's largest component
+/// positive. Fewer where there are fewer dimensions. Takes O(points * width^2 + width^3) time.
 ///
 /// # Panics
 ///
@@ -64,19 +68,23 @@ pub fn principal_axes(points: &[f32], width: usize, axes: usize) -> Vec<f64> {
     }
     let mut covariance = vec![0.0; width * width];
     for point in points.chunks_exact(width) {
-        let centred: Vec<f64> = point.iter().zip(&mean).map(|(&x, mean)| f64::from(x) - mean).collect();
+        let centred: Vec<f64> =
+            point.iter().zip(&mean).map(|(&x, mean)| f64::from(x) - mean).collect();
         for (row, &x) in covariance.chunks_exact_mut(width).zip(&centred) {
             row.iter_mut().zip(&centred).for_each(|(entry, y)| *entry += x * y / count);
         }
     }
     let vectors = eigen(covariance, width).vectors;
     let widest = vectors.chunks_exact(width).rev().take(axes);
-    widest.flat_map(|vector| vector.iter().map(|x| x * sign(vector)).collect::<Vec<f64>>()).collect()
+    widest
+        .flat_map(|vector| vector.iter().map(|x| x * sign(vector)).collect::<Vec<f64>>())
+        .collect()
 }
 
 /// The probabilities that a random walk is back where it began: `[nodes x width]`, row-major.
 ///
-/// `p_i = [RW_ii, RW^2_ii, ..., RW^width_ii]` with `RW = A D^(-1)`. Takes O(nodes * edges * width) time and no matrix.
+/// `p_i = [RW_ii, RW^2_ii, ..., RW^width_ii]` with `RW = A D^(-1)`. Takes O(nodes * edges * width)
+/// time and no matrix.
 ///
 /// # Panics
 ///
@@ -98,7 +106,8 @@ pub fn random_walk_positions(nodes: usize, edges: &[(u32, u32)], width: usize) -
         for step in 0..width {
             for &node in &joined {
                 let share = 1.0 / graph.neighbours(node).len() as f64;
-                leaving[node as usize] = arrived[node as usize].map(|probability| probability * share);
+                leaving[node as usize] =
+                    arrived[node as usize].map(|probability| probability * share);
             }
             for &node in &joined {
                 let mut sum = [0.0; TOGETHER];
@@ -130,7 +139,10 @@ impl Graph {
         pairs.sort_unstable();
         pairs.dedup();
         let largest = edges.iter().map(|&(a, b)| a.max(b)).max();
-        assert!(largest.is_none_or(|node| (node as usize) < nodes), "an edge names node {largest:?} of {nodes}");
+        assert!(
+            largest.is_none_or(|node| (node as usize) < nodes),
+            "an edge names node {largest:?} of {nodes}"
+        );
         let mut offsets = vec![0; nodes + 1];
         for &(node, _) in &pairs {
             offsets[node as usize + 1] += 1;
@@ -147,7 +159,9 @@ impl Graph {
 
     /// The nodes that have neighbours, ascending.
     fn joined(&self) -> Vec<u32> {
-        (0..self.offsets.len() as u32 - 1).filter(|&node| !self.neighbours(node).is_empty()).collect()
+        (0..self.offsets.len() as u32 - 1)
+            .filter(|&node| !self.neighbours(node).is_empty())
+            .collect()
     }
 
     /// The spectrum of the normalised Laplacian of the nodes that have neighbours.

@@ -1,8 +1,10 @@
-//! The field's time encoding: cosines whose periods spread over nine orders of magnitude, fixed or trainable.
+//! The field's time encoding: cosines whose periods spread over nine orders of magnitude, fixed or
+//! trainable.
 
 use lstep_tensor::{Init, ParameterId, Parameters, Tape, Times, Var};
 
-/// omega_i = 10^(-9 i / (width - 1)), i from 0: the frequencies with which TGAT's successors start, or stay.
+/// omega_i = 10^(-9 i / (width - 1)), i from 0: the frequencies with which TGAT's successors start,
+/// or stay.
 pub fn frequencies(width: usize) -> impl Iterator<Item = f64> {
     let last = width.saturating_sub(1).max(1) as f64;
     (0..width).map(move |i| 10f64.powf(-9.0 * i as f64 / last))
@@ -16,7 +18,8 @@ pub struct TimeEncoder {
 }
 
 impl TimeEncoder {
-    /// Adds `time.omega`, which starts from [`frequencies`], and `time.phase`, which starts from zero.
+    /// Adds `time.omega`, which starts from [`frequencies`], and `time.phase`, which starts from
+    /// zero.
     pub fn add(parameters: &mut Parameters, width: usize) -> TimeEncoder {
         let omega = parameters.add("time.omega", 1, width, Init::Zeros);
         let start = parameters.values_mut(omega).iter_mut().zip(frequencies(width));

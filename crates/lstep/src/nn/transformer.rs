@@ -20,7 +20,8 @@ pub struct Transformer {
 impl Transformer {
     /// Adds all weights under a name; the inner width of the net is four times the width.
     pub fn add(parameters: &mut Parameters, name: &str, width: usize) -> Transformer {
-        // PyTorch's attention draws the projections by all their outputs, and its biases start from zero.
+        // PyTorch's attention draws the projections by all their outputs, and its biases start from
+        // zero.
         let mut layer = |part: &str, outputs: usize, init: Init| Linear {
             weight: parameters.add(&format!("{name}.{part}.weight"), outputs, width, init),
             bias: parameters.add(&format!("{name}.{part}.bias"), 1, outputs, Init::Zeros),
@@ -32,7 +33,12 @@ impl Transformer {
             project,
             out,
             net_norm: Norm::add(parameters, &format!("{name}.net_norm"), width),
-            net: FeedForward::add(parameters, [&format!("{name}.in"), &format!("{name}.net_out")], width, 4 * width),
+            net: FeedForward::add(
+                parameters,
+                [&format!("{name}.in"), &format!("{name}.net_out")],
+                width,
+                4 * width,
+            ),
         }
     }
 

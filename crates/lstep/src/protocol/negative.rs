@@ -1,20 +1,25 @@
 //! Candidates that did not happen: what they are, and how the stream protocol draws them.
 //!
-//! A step covers the times [a, b] of its events. A negative is no pair that meets in that interval, save where nothing else is left: a source
-//! that meets every destination in every step. Such negatives are counted, and the numbers made with them say little.
+//! A step covers the times [a, b] of its events. A negative is no pair that meets in that interval,
+//! save where nothing else is left: a source that meets every destination in every step. Such
+//! negatives are counted, and the numbers made with them say little.
 //! - `random`: the true source with another destination of the stream.
-//! - `historical`: a pair that met before the step. It has its own source and is asked at the true event's time.
-//! - `inductive`: a pair that met before the step, but not before the part (validation or test) began.
+//! - `historical`: a pair that met before the step. It has its own source and is asked at the true
+//!   event's time.
+//! - `inductive`: a pair that met before the step, but not before the part (validation or test)
+//!   began.
 //!
-//! Where history has too few pairs, random pairs fill up, and the count is kept. Nothing here lists all pairs of nodes: distinct
-//! pairs are met once in the order of the stream, so "before the step" is a prefix of a list, "before the part" a shorter one,
-//! and "meets in [a, b]" is one comparison with the pair's newest time. The cost of a step grows with the step.
+//! Where history has too few pairs, random pairs fill up, and the count is kept. Nothing here lists
+//! all pairs of nodes: distinct pairs are met once in the order of the stream, so "before the step"
+//! is a prefix of a list, "before the part" a shorter one, and "meets in [a, b]" is one comparison
+//! with the pair's newest time. The cost of a step grows with the step.
 
-use super::exam::{Part, Setting};
-use super::split::{NodeSet, Split};
-use crate::draw::Draw;
+use super::eval_pass::{Part, Setting};
+use super::split::Split;
 use crate::error::{Error, Result};
+use crate::event::NodeSet;
 use crate::event::{Event, Events, NodeId, Time, pair_key};
+use crate::rng::KeyedRng;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -127,7 +132,8 @@ pub struct StreamSampler<'a> {
     pub split: &'a Split,
     /// The part asked about.
     pub part: Part,
-    /// Which of its events are asked. In the inductive setting historical pairs, too, have a node that is new.
+    /// Which of its events are asked. In the inductive setting historical pairs, too, have a node
+    /// that is new.
     pub setting: Setting,
     /// The seed of all draws.
     pub seed: u64,
@@ -138,10 +144,18 @@ pub struct StreamSampler<'a> {
 }
 
 impl StreamSampler<'_> {
-    /// The events asked in each step, and for each strategy their negatives. One pass over the stream serves all strategies.
-    pub fn sample(&self, strategies: &[Strategy], steps: &[Range<u32>]) -> Result<(Vec<Vec<u32>>, Vec<Negatives>)> {
-        let pool = |column: &[NodeId]| column.iter().copied().collect::<NodeSet>().iter().collect::<Vec<_>>();
-        let (sources, destinations) = (pool(self.events.sources()), pool(self.events.destinations()));
+    /// The events asked in each step, and for each strategy their negatives. One pass over the
+    /// stream serves all strategies.
+    pub fn sample(
+        &self,
+        strategies: &[Strategy],
+        steps: &[Range<u32>],
+    ) -> Result<(Vec<Vec<u32>>, Vec<Negatives>)> {
+        let pool = |column: &[NodeId]| {
+            column.iter().copied().collect::<NodeSet>().iter().collect::<Vec<_>>()
+        };
+        let (sources, destinations) =
+            (pool(self.events.sources()), pool(self.events.destinations()));
         if destinations.len() < 2 {
             return Err(Error::setting(
                 "destinations",
@@ -152,7 +166,9 @@ impl StreamSampler<'_> {
         let empty = |strategy: &Strategy| match strategy {
             Strategy::Random => Ok(Negatives::of_destinations()),
             Strategy::Historical | Strategy::Inductive => Ok(Negatives::of_pairs()),
-            Strategy::Tgb => Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
+            Strategy::Tgb => {
+                Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb"))
+            }
         };
         let mut drawn = strategies.iter().map(empty).collect::<Result<Vec<Negatives>>>()?;
         let per_event = self.per_event.min(destinations.len());
@@ -160,29 +176,43 @@ impl StreamSampler<'_> {
         let mut asked = Vec::with_capacity(steps.len());
         let events_of = |step: &Range<u32>| step.clone().map(|n| self.events.at(n as usize));
         let mut chosen = {
-            let eligible = steps.iter().flat_map(events_of).filter(|event| self.asks(*event)).count();
+            let eligible =
+                steps.iter().flat_map(events_of).filter(|event| self.asks(*event)).count();
             evenly(self.questions.unwrap_or(eligible), eligible)
         };
         for step in steps {
-            let rows: Vec<Event> = events_of(step).filter(|event| self.asks(*event) && chosen()).collect();
+            let rows: Vec<Event> =
+                events_of(step).filter(|event| self.asks(*event) && chosen()).collect();
             asked.push(rows.iter().map(|event| event.number).collect());
             if rows.is_empty() {
                 continue;
             }
-            let (from, until) = (self.events.times()[step.start as usize], self.events.times()[step.end as usize - 1]);
+            let (from, until) = (
+                self.events.times()[step.start as usize],
+                self.events.times()[step.end as usize - 1],
+            );
             meetings.advance(self, until);
-            let free = |source, destination| meetings.newest(source, destination).is_none_or(|time| time < from);
+            let free = |source, destination| {
+                meetings.newest(source, destination).is_none_or(|time| time < from)
+            };
             for (&strategy, negatives) in strategies.iter().zip(&mut drawn) {
                 if strategy == Strategy::Random {
                     for event in &rows {
-                        let others = self.other_destinations(event, per_event, &destinations, &free);
-                        negatives.meeting += others.iter().filter(|node| !free(event.source, **node)).count();
+                        let others =
+                            self.other_destinations(event, per_event, &destinations, &free);
+                        negatives.meeting +=
+                            others.iter().filter(|node| !free(event.source, **node)).count();
                         negatives.push_destinations(others);
                     }
                     continue;
                 }
-                let since = if strategy == Strategy::Inductive { self.split.range(self.part).start } else { 0 };
-                let mut draw = Draw::new(&[self.seed, 0x41 + strategy as u64, u64::from(step.start)]);
+                let since = if strategy == Strategy::Inductive {
+                    self.split.range(self.part).start
+                } else {
+                    0
+                };
+                let mut draw =
+                    KeyedRng::new(&[self.seed, 0x41 + strategy as u64, u64::from(step.start)]);
                 let wanted = rows.len() * per_event;
                 let mut pairs = meetings.draw_before(step.start, since, from, wanted, &mut draw);
                 negatives.filled += wanted - pairs.len();
@@ -203,7 +233,8 @@ impl StreamSampler<'_> {
         self.setting == Setting::Transductive || self.split.has_new_node(event)
     }
 
-    /// Distinct destinations that the event's source does not meet in the step; its own draw, whatever the step.
+    /// Distinct destinations that the event's source does not meet in the step; its own draw,
+    /// whatever the step.
     fn other_destinations(
         &self,
         event: &Event,
@@ -211,7 +242,7 @@ impl StreamSampler<'_> {
         pool: &[NodeId],
         free: &impl Fn(NodeId, NodeId) -> bool,
     ) -> Vec<NodeId> {
-        let mut draw = Draw::new(&[self.seed, 0x40, u64::from(event.number)]);
+        let mut draw = KeyedRng::new(&[self.seed, 0x40, u64::from(event.number)]);
         let eligible = |node: NodeId| node != event.destination && free(event.source, node);
         if count * 2 < pool.len() {
             let mut chosen = Vec::with_capacity(count);
@@ -226,7 +257,8 @@ impl StreamSampler<'_> {
                 }
             }
         }
-        // A source that meets nearly everybody, or a question against everybody: look at each destination once.
+        // A source that meets nearly everybody, or a question against everybody: look at each
+        // destination once.
         let mut all: Vec<NodeId> = pool.iter().copied().filter(|node| eligible(*node)).collect();
         if all.is_empty() {
             all = pool.iter().copied().filter(|node| *node != event.destination).collect();
@@ -251,7 +283,8 @@ fn evenly(some: usize, all: usize) -> impl FnMut() -> bool {
     }
 }
 
-/// Distinct pairs in the order of their first meeting, with their newest time, as far as the stream has been followed.
+/// Distinct pairs in the order of their first meeting, with their newest time, as far as the stream
+/// has been followed.
 #[derive(Default)]
 struct PairMeetings {
     followed: usize,
@@ -268,7 +301,8 @@ impl PairMeetings {
         while self.followed < events.len() && events.times()[self.followed] <= until {
             let event = events.at(self.followed);
             self.followed += 1;
-            let first = self.newest.insert(pair_key(event.source, event.destination), event.time).is_none();
+            let first =
+                self.newest.insert(pair_key(event.source, event.destination), event.time).is_none();
             if first && sampler.asks(event) {
                 self.drawable.push((event.source, event.destination));
                 self.drawable_first.push(event.number);
@@ -280,18 +314,20 @@ impl PairMeetings {
         self.newest.get(&pair_key(source, destination)).copied()
     }
 
-    /// Up to `wanted` distinct pairs that met first in events [since, before), and do not meet at `from` or later.
+    /// Up to `wanted` distinct pairs that met first in events [since, before), and do not meet at
+    /// `from` or later.
     fn draw_before(
         &self,
         before: u32,
         since: u32,
         from: Time,
         wanted: usize,
-        draw: &mut Draw,
+        draw: &mut KeyedRng,
     ) -> Vec<(NodeId, NodeId)> {
         let place = |event: u32| self.drawable_first.partition_point(|&first| first < event);
         let pool = &self.drawable[place(since)..place(before)];
-        let free = |pair: &(NodeId, NodeId)| self.newest(pair.0, pair.1).is_some_and(|time| time < from);
+        let free =
+            |pair: &(NodeId, NodeId)| self.newest(pair.0, pair.1).is_some_and(|time| time < from);
         if pool.len() > 4 * wanted {
             let mut chosen = Vec::with_capacity(wanted);
             let mut taken = FxHashSet::default();
@@ -305,7 +341,8 @@ impl PairMeetings {
                 }
             }
         }
-        // A small pool, or one that meets in this very interval for the most part: then it is no larger than a few such intervals.
+        // A small pool, or one that meets in this very interval for the most part: then it is no
+        // larger than a few such intervals.
         let mut all: Vec<(NodeId, NodeId)> = pool.iter().copied().filter(free).collect();
         shuffle_front(&mut all, wanted, draw);
         all.truncate(wanted);
@@ -317,7 +354,7 @@ fn random_pair(
     sources: &[NodeId],
     destinations: &[NodeId],
     free: &impl Fn(NodeId, NodeId) -> bool,
-    draw: &mut Draw,
+    draw: &mut KeyedRng,
 ) -> (NodeId, NodeId) {
     let mut pair = (sources[0], destinations[0]);
     for _ in 0..64 {
@@ -331,7 +368,7 @@ fn random_pair(
 }
 
 /// Brings a random sample of `count` elements, in random order, to the front.
-fn shuffle_front<T>(all: &mut [T], count: usize, draw: &mut Draw) {
+fn shuffle_front<T>(all: &mut [T], count: usize, draw: &mut KeyedRng) {
     for place in 0..count.min(all.len()) {
         let other = place + draw.below((all.len() - place) as u64) as usize;
         all.swap(place, other);
@@ -435,7 +472,8 @@ mod tests {
         let split = Split::chronological(&events, 0.7, 0.85).expect("parts");
         let sampler = StreamSampler { per_event: usize::MAX, ..of_test(&events, &split) };
         let steps = cut(&events, split.test.clone(), StepRule::Events(1), Visibility::Event);
-        let (_, negatives) = sampler.sample(&[Strategy::Random], &steps).expect("eight destinations");
+        let (_, negatives) =
+            sampler.sample(&[Strategy::Random], &steps).expect("eight destinations");
         assert!((0..negatives[0].len()).all(|row| negatives[0].row(row).1.len() == 7));
     }
 
@@ -451,7 +489,11 @@ mod tests {
         };
         let (one, five) = (sample(1), sample(5));
         let same = (0..one.len()).filter(|&row| one.row(row) == five.row(row)).count();
-        assert!(same * 10 > one.len() * 7, "{same} of {}: only what meets in the interval may differ", one.len());
+        assert!(
+            same * 10 > one.len() * 7,
+            "{same} of {}: only what meets in the interval may differ",
+            one.len()
+        );
     }
 
     #[test]
@@ -462,7 +504,8 @@ mod tests {
         let steps = cut(&events, split.test.clone(), StepRule::Events(20), Visibility::Event);
         let sample = |questions| {
             let sampler = StreamSampler { per_event: 3, questions, ..of_test(&events, &split) };
-            let (asked, mut drawn) = sampler.sample(&[Strategy::Random], &steps).expect("destinations");
+            let (asked, mut drawn) =
+                sampler.sample(&[Strategy::Random], &steps).expect("destinations");
             (asked.concat(), drawn.remove(0))
         };
         let ((all, of_all), (some, of_some)) = (sample(None), sample(Some(10)));

@@ -1,63 +1,15 @@
 //! The chronological split, and who is new after training.
 //!
-//! Boundaries are time quantiles, so events of one time are never on two sides; on coarse clocks the shares can be far from
-//! those asked for, and a part can come out empty, which is an error here and not a metric of nothing.
+//! Boundaries are time quantiles, so events of one time are never on two sides; on coarse clocks
+//! the shares can be far from those asked for, and a part can come out empty, which is an error
+//! here and not a metric of nothing.
 
-use super::exam::Part;
-use crate::draw::Draw;
+use super::eval_pass::Part;
 use crate::error::{Error, Result};
-use crate::event::{Event, Events, NodeId};
+use crate::event::{Event, Events, NodeId, NodeSet};
+use crate::metric::quantile;
+use crate::rng::KeyedRng;
 use std::ops::Range;
-
-/// A set of nodes, looked up in O(1).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NodeSet {
-    member: Vec<bool>,
-    count: usize,
-}
-
-impl NodeSet {
-    /// Adds a node; says whether it is new in the set.
-    pub fn insert(&mut self, node: NodeId) -> bool {
-        if node.index() >= self.member.len() {
-            self.member.resize(node.index() + 1, false);
-        }
-        let fresh = !std::mem::replace(&mut self.member[node.index()], true);
-        self.count += usize::from(fresh);
-        fresh
-    }
-
-    /// Whether the node is in the set.
-    #[inline]
-    pub fn contains(&self, node: NodeId) -> bool {
-        self.member.get(node.index()).copied().unwrap_or(false)
-    }
-
-    /// How many nodes.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The nodes in increasing order.
-    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.member.iter().enumerate().filter(|(_, member)| **member).map(|(node, _)| NodeId(node as u32))
-    }
-}
-
-impl FromIterator<NodeId> for NodeSet {
-    fn from_iter<I: IntoIterator<Item = NodeId>>(nodes: I) -> NodeSet {
-        let mut set = NodeSet::default();
-        for node in nodes {
-            set.insert(node);
-        }
-        set
-    }
-}
 
 /// Which events train, which select, which test, and which nodes training does not know.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,9 +43,13 @@ impl Split {
         }
         let train_until = quantile(events.times(), validation_from);
         let validation_until = quantile(events.times(), test_from);
-        let after = |boundary: f64| events.times().partition_point(|time| time.value() <= boundary) as u32;
-        let (first, second, end) = (after(train_until), after(validation_until), events.len() as u32);
-        for (part, range) in [("train", 0..first), ("validation", first..second), ("test", second..end)] {
+        let after =
+            |boundary: f64| events.times().partition_point(|time| time.value() <= boundary) as u32;
+        let (first, second, end) =
+            (after(train_until), after(validation_until), events.len() as u32);
+        for (part, range) in
+            [("train", 0..first), ("validation", first..second), ("test", second..end)]
+        {
             if range.is_empty() {
                 return Err(empty_part(part, events));
             }
@@ -111,7 +67,8 @@ impl Split {
         Ok(split)
     }
 
-    /// Holds out `share` of all nodes, drawn by `seed` from those that occur after training: training sees no event of theirs.
+    /// Holds out `share` of all nodes, drawn by `seed` from those that occur after training:
+    /// training sees no event of theirs.
     pub fn hold_out_share(&mut self, events: &Events, share: f64, seed: u64) -> Result<()> {
         if !(0.0..1.0).contains(&share) {
             return Err(Error::setting("held-out", share, "give a share of the nodes in [0, 1)"));
@@ -120,7 +77,7 @@ impl Split {
         let later: NodeSet = endpoints(events, self.validation.start..self.test.end).collect();
         let mut pool: Vec<NodeId> = later.iter().collect();
         let count = ((share * all.len() as f64) as usize).min(pool.len());
-        let mut draw = Draw::new(&[seed, 0x4e01]);
+        let mut draw = KeyedRng::new(&[seed, 0x4e01]);
         for place in 0..count {
             let other = place + draw.below((pool.len() - place) as u64) as usize;
             pool.swap(place, other);
@@ -151,7 +108,8 @@ impl Split {
         }
     }
 
-    /// Whether training may learn from this event: it is on training's side and neither of its nodes is held out.
+    /// Whether training may learn from this event: it is on training's side and neither of its
+    /// nodes is held out.
     #[inline]
     pub fn trains(&self, event: Event) -> bool {
         event.number < self.train.end
@@ -195,22 +153,6 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
     }
 }
 
-/// The quantile of values in ascending order, as numpy computes it by default: position q (n - 1), linear between neighbours,
-/// from the nearer one, which is not the same in the last bit.
-///
-/// # Panics
-/// If there are no values, or the share is not within `0.0..=1.0`.
-pub fn quantile(ascending: &[impl Copy + Into<f64>], share: f64) -> f64 {
-    assert!((0.0..=1.0).contains(&share), "a share is between 0 and 1");
-    let position = share * (ascending.len() - 1) as f64;
-    let below = position.floor();
-    let fraction = position - below;
-    let low: f64 = ascending[below as usize].into();
-    let high: f64 = ascending[(below as usize + 1).min(ascending.len() - 1)].into();
-    let step = high - low;
-    if fraction >= 0.5 { high - step * (1.0 - fraction) } else { low + step * fraction }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,13 +182,16 @@ mod tests {
 
     #[test]
     fn events_of_one_time_are_never_on_two_sides() {
-        let split = Split::chronological(&stream(&[0., 1., 1., 1., 2., 2., 3., 3., 3., 4.]), 0.5, 0.8).expect("parts");
+        let split =
+            Split::chronological(&stream(&[0., 1., 1., 1., 2., 2., 3., 3., 3., 4.]), 0.5, 0.8)
+                .expect("parts");
         assert_eq!((split.train, split.validation, split.test), (0..6, 6..9, 9..10));
     }
 
     #[test]
     fn a_part_without_events_is_an_error_that_says_why() {
-        let error = Split::chronological(&stream(&[1.0; 10]), 0.7, 0.85).expect_err("one time only");
+        let error =
+            Split::chronological(&stream(&[1.0; 10]), 0.7, 0.85).expect_err("one time only");
         assert!(error.to_string().contains("10 events at 1 distinct times"), "{error}");
     }
 
@@ -260,7 +205,10 @@ mod tests {
         assert!(split.new_nodes().len() >= later);
         let trained = events.iter().filter(|event| split.trains(*event));
         for event in trained {
-            assert!(!split.held_out().contains(event.source) && !split.held_out().contains(event.destination));
+            assert!(
+                !split.held_out().contains(event.source)
+                    && !split.held_out().contains(event.destination)
+            );
             assert!(!split.has_new_node(event));
         }
     }

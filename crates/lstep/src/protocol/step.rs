@@ -1,10 +1,12 @@
-//! Runs of events that are scored together and then revealed together, and what their questions may see.
+//! Runs of events that are scored together and then revealed together, and what their questions may
+//! see.
 
 use crate::event::{Events, Time};
 use serde::Deserialize;
 use std::ops::Range;
 
-/// What a question may see of the events near it. Reads of the graph are always strictly before the question's time.
+/// What a question may see of the events near it. Reads of the graph are always strictly before the
+/// question's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
@@ -12,7 +14,8 @@ pub enum Visibility {
     Event,
     /// Nothing of its own step.
     Step,
-    /// As `event`; and steps never part events of one time, so the state, too, comes from strictly earlier times.
+    /// As `event`; and steps never part events of one time, so the state, too, comes from strictly
+    /// earlier times.
     Strict,
 }
 
@@ -27,14 +30,17 @@ pub enum StepRule {
 }
 
 impl<'de> serde::Deserialize<'de> for StepRule {
-    /// What serialising writes, `{ events = 200 }` or `distinct_time`, and what people write: `200` or `time`.
+    /// What serialising writes, `{ events = 200 }` or `distinct_time`, and what people write: `200`
+    /// or `time`.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::Error> {
         deserializer.deserialize_any(StepRuleVisitor)
     }
 }
 
 /// The steps of a protocol that knows no other than by a number of events.
-pub(super) fn by_events<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+pub(super) fn by_events<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<u32, D::Error> {
     match StepRule::deserialize(deserializer)? {
         StepRule::Events(events) => Ok(events),
         StepRule::DistinctTime => Err(serde::de::Error::custom(
@@ -54,7 +60,8 @@ impl<'de> serde::de::Visitor<'de> for StepRuleVisitor {
 
     fn visit_u64<E: serde::de::Error>(self, events: u64) -> Result<StepRule, E> {
         let fits = u32::try_from(events).ok().filter(|events| *events > 0);
-        fits.map(StepRule::Events).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Unsigned(events), &self))
+        fits.map(StepRule::Events)
+            .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Unsigned(events), &self))
     }
 
     fn visit_i64<E: serde::de::Error>(self, events: i64) -> Result<StepRule, E> {
@@ -87,9 +94,15 @@ impl<'de> serde::de::Visitor<'de> for StepRuleVisitor {
 ///
 /// # Panics
 /// If the rule says zero events.
-pub fn cut(events: &Events, range: Range<u32>, rule: StepRule, visibility: Visibility) -> Vec<Range<u32>> {
+pub fn cut(
+    events: &Events,
+    range: Range<u32>,
+    rule: StepRule,
+    visibility: Visibility,
+) -> Vec<Range<u32>> {
     let shift = range.start;
-    let steps = cut_by(range.len(), |place| events.times()[shift as usize + place], rule, visibility);
+    let steps =
+        cut_by(range.len(), |place| events.times()[shift as usize + place], rule, visibility);
     steps.into_iter().map(|step| shift + step.start as u32..shift + step.end as u32).collect()
 }
 
@@ -97,11 +110,21 @@ pub fn cut(events: &Events, range: Range<u32>, rule: StepRule, visibility: Visib
 ///
 /// # Panics
 /// If the rule says zero events.
-pub fn cut_list(events: &Events, numbers: &[u32], rule: StepRule, visibility: Visibility) -> Vec<Range<usize>> {
+pub fn cut_list(
+    events: &Events,
+    numbers: &[u32],
+    rule: StepRule,
+    visibility: Visibility,
+) -> Vec<Range<usize>> {
     cut_by(numbers.len(), |place| events.times()[numbers[place] as usize], rule, visibility)
 }
 
-fn cut_by(count: usize, time: impl Fn(usize) -> Time, rule: StepRule, visibility: Visibility) -> Vec<Range<usize>> {
+fn cut_by(
+    count: usize,
+    time: impl Fn(usize) -> Time,
+    rule: StepRule,
+    visibility: Visibility,
+) -> Vec<Range<usize>> {
     let (least, whole_times) = match rule {
         StepRule::Events(0) => panic!("a step has at least one event"),
         StepRule::Events(events) => (events as usize, visibility == Visibility::Strict),
@@ -140,7 +163,8 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<StepRule>(text);
         assert_eq!(read("7").expect("a number"), StepRule::Events(7));
         assert_eq!(read("\"time\"").expect("a name"), StepRule::DistinctTime);
-        for text in ["0", "-1", "\"day\"", "{\"hours\": 3}", "{}", "4294967296", "{\"events\": 0}"] {
+        for text in ["0", "-1", "\"day\"", "{\"hours\": 3}", "{}", "4294967296", "{\"events\": 0}"]
+        {
             assert!(read(text).is_err(), "{text}");
         }
     }
@@ -151,7 +175,9 @@ mod tests {
         for text in [r#"{"step": 20}"#, r#"{"step": {"events": 20}}"#] {
             assert_eq!(serde_json::from_str::<DyglibProtocol>(text).expect("a count").step, 20);
         }
-        let error = serde_json::from_str::<DyglibProtocol>(r#"{"step": "time"}"#).expect_err("no count").to_string();
+        let error = serde_json::from_str::<DyglibProtocol>(r#"{"step": "time"}"#)
+            .expect_err("no count")
+            .to_string();
         assert!(error.contains("protocol `stream`"), "{error}");
     }
 
@@ -170,13 +196,22 @@ mod tests {
     #[test]
     fn a_list_with_gaps_is_cut_like_a_range() {
         let events = stream(&[0., 0., 0., 1., 1., 2., 3.]);
-        assert_eq!(cut_list(&events, &[0, 2, 3, 6], StepRule::Events(3), Visibility::Event), [0..3, 3..4]);
-        assert_eq!(cut_list(&events, &[0, 2, 3, 6], StepRule::DistinctTime, Visibility::Event), [0..2, 2..3, 3..4]);
+        assert_eq!(
+            cut_list(&events, &[0, 2, 3, 6], StepRule::Events(3), Visibility::Event),
+            [0..3, 3..4]
+        );
+        assert_eq!(
+            cut_list(&events, &[0, 2, 3, 6], StepRule::DistinctTime, Visibility::Event),
+            [0..2, 2..3, 3..4]
+        );
     }
 
     #[test]
     fn steps_by_time_are_snapshots() {
         let events = stream(&[0., 0., 0., 1., 1., 2., 3.]);
-        assert_eq!(cut(&events, 0..7, StepRule::DistinctTime, Visibility::Event), [0..3, 3..5, 5..6, 6..7]);
+        assert_eq!(
+            cut(&events, 0..7, StepRule::DistinctTime, Visibility::Event),
+            [0..3, 3..5, 5..6, 6..7]
+        );
     }
 }

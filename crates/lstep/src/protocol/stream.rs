@@ -1,10 +1,11 @@
-//! The stream protocol: one stream that runs on from training through validation to test, and nobody sees ahead.
+//! The stream protocol: one stream that runs on from training through validation to test, and
+//! nobody sees ahead.
 //!
-//! The default. Everything is observed once and in order; all sheets are answered in one pass.
+//! The default. Everything is observed once and in order; all query_sets are answered in one pass.
 
-use super::exam::{Exam, Part, Sheet};
+use super::config::EvalScope;
+use super::eval_pass::{EvalPass, Part, QuerySet};
 use super::negative::StreamSampler;
-use super::plan::Asked;
 use super::split::Split;
 use super::step::{StepRule, Visibility, cut};
 use crate::error::{Error, Result};
@@ -26,8 +27,8 @@ pub struct StreamProtocol {
     pub held_out: f64,
     /// Negatives for each event, at least 1; more than there are destinations means all of them.
     pub per_event: usize,
-    /// At most this many events of a part are asked, spread evenly over it; all of them if nothing is said. Against every destination
-    /// of a large stream a few thousand already tell.
+    /// At most this many events of a part are asked, spread evenly over it; all of them if nothing
+    /// is said. Against every destination of a large stream a few thousand already tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<usize>,
     /// Seed of held-out nodes and negatives.
@@ -58,8 +59,9 @@ impl StreamProtocol {
         Ok(split)
     }
 
-    /// One exam over validation and test, or validation alone, with a sheet for each part, setting and strategy.
-    pub fn exam(&self, events: &Events, split: &Split, asked: &Asked) -> Result<Exam> {
+    /// One pass over validation and test, or validation alone, with a query_set for each part,
+    /// setting and strategy.
+    pub fn pass(&self, events: &Events, split: &Split, asked: &EvalScope) -> Result<EvalPass> {
         if self.per_event == 0 {
             return Err(Error::setting("per-event", 0, "an event needs at least one negative"));
         }
@@ -68,8 +70,9 @@ impl StreamProtocol {
         }
         let steps_of = |part| cut(events, split.range(part), self.step, self.visibility);
         let validation = steps_of(Part::Validation);
-        let test = if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
-        let mut sheets = Vec::new();
+        let test =
+            if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
+        let mut query_sets = Vec::new();
         for &part in &asked.parts {
             let (steps, before, after) = match part {
                 Part::Validation => (&validation, 0, test.len()),
@@ -77,20 +80,22 @@ impl StreamProtocol {
             };
             for &setting in &asked.settings {
                 let (seed, per_event, questions) = (self.seed, self.per_event, self.questions);
-                let sampler = StreamSampler { events, split, part, setting, seed, per_event, questions };
+                let sampler =
+                    StreamSampler { events, split, part, setting, seed, per_event, questions };
                 let (events_asked, drawn) = sampler.sample(&asked.strategies, steps)?;
                 if events_asked.iter().all(Vec::is_empty) {
                     return Err(no_new_nodes(split));
                 }
                 for (&strategy, negatives) in asked.strategies.iter().zip(drawn) {
                     let nothing = |count| std::iter::repeat_n(Vec::new(), count);
-                    let steps = nothing(before).chain(events_asked.iter().cloned()).chain(nothing(after));
-                    sheets.push(Sheet::new(part, setting, strategy, steps, negatives)?);
+                    let steps =
+                        nothing(before).chain(events_asked.iter().cloned()).chain(nothing(after));
+                    query_sets.push(QuerySet::new(part, setting, strategy, steps, negatives)?);
                 }
             }
         }
         let steps = validation.into_iter().chain(test).map(Range::collect);
-        Exam::new(steps, sheets, self.visibility, false)
+        EvalPass::new(steps, query_sets, self.visibility, false)
     }
 }
 

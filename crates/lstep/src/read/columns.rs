@@ -1,7 +1,9 @@
-//! Which column is what: found by the header's names, by a known layout, by position, or as the user says.
+//! Which column is what: found by the header's names, by a known layout, by position, or as the
+//! user says.
 //!
-//! Names are compared without regard to case. A column is a feature by default if it is called `w`, `weight`, `f0`, `f1`, ...,
-//! or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a column without a name never are. Everything else is left aside.
+//! Names are compared without regard to case. A column is a feature by default if it is called `w`,
+//! `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a
+//! column without a name never are. Everything else is left aside.
 
 use super::options::{FeatureColumns, Format, ReadOptions};
 use crate::error::InputFault;
@@ -114,7 +116,10 @@ const NEVER_FEATURES: [&str; 6] = ["label", "state_label", "idx", "index", "edge
 impl Columns {
     /// Numbers of features in a row.
     pub(super) fn width(&self) -> usize {
-        self.roles.iter().map(|role| if let Role::Feature(encoding) = role { encoding.width() } else { 0 }).sum()
+        self.roles
+            .iter()
+            .map(|role| if let Role::Feature(encoding) = role { encoding.width() } else { 0 })
+            .sum()
     }
 
     /// Names of the columns that are left aside.
@@ -123,7 +128,8 @@ impl Columns {
         columns.filter(|(role, _)| **role == Role::Ignored).map(|(_, name)| name.clone()).collect()
     }
 
-    /// The columns of a file from its first record and, where the layout needs it, the number of fields in the second.
+    /// The columns of a file from its first record and, where the layout needs it, the number of
+    /// fields in the second.
     pub(super) fn find(
         file: &str,
         first: &[String],
@@ -150,7 +156,12 @@ pub(super) fn is_jodie(header: &[String]) -> bool {
     header.last().is_some_and(|last| last.eq_ignore_ascii_case("comma_separated_list_of_features"))
 }
 
-fn jodie(file: &str, first: &[String], second: Option<usize>, options: &ReadOptions) -> Result<Columns, InputFault> {
+fn jodie(
+    file: &str,
+    first: &[String],
+    second: Option<usize>,
+    options: &ReadOptions,
+) -> Result<Columns, InputFault> {
     let count = second.unwrap_or(first.len());
     if first.len() < 3 || count < 3 {
         return Err(too_few(file, first));
@@ -169,7 +180,13 @@ fn jodie(file: &str, first: &[String], second: Option<usize>, options: &ReadOpti
         // The header has one name for all features, or none: then columns are counted from 1.
         _ => (column + 1).to_string(),
     });
-    Ok(Columns { roles: roles.collect(), names: names.collect(), headerless: false, separated: true, truncated: false })
+    Ok(Columns {
+        roles: roles.collect(),
+        names: names.collect(),
+        headerless: false,
+        separated: true,
+        truncated: false,
+    })
 }
 
 fn tgb(file: &str, first: &[String], encodings: &[Encoding]) -> Result<Columns, InputFault> {
@@ -179,21 +196,41 @@ fn tgb(file: &str, first: &[String], encodings: &[Encoding]) -> Result<Columns, 
     let mut roles = vec![Role::Time, Role::Source, Role::Destination];
     roles.extend(encodings.iter().map(|&encoding| Role::Feature(encoding)));
     roles.resize(first.len(), Role::Ignored);
-    Ok(Columns { roles, names: first.to_vec(), headerless: false, separated: false, truncated: true })
+    Ok(Columns {
+        roles,
+        names: first.to_vec(),
+        headerless: false,
+        separated: false,
+        truncated: true,
+    })
 }
 
-fn table(file: &str, first: &[String], format: Format, options: &ReadOptions) -> Result<Columns, InputFault> {
-    let headerless = options.header.map_or_else(|| first.len() >= 3 && is_data(first), |header| !header);
-    let names: Vec<String> =
-        if headerless { (1..=first.len()).map(|number| number.to_string()).collect() } else { first.to_vec() };
+fn table(
+    file: &str,
+    first: &[String],
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Columns, InputFault> {
+    let headerless =
+        options.header.map_or_else(|| first.len() >= 3 && is_data(first), |header| !header);
+    let names: Vec<String> = if headerless {
+        (1..=first.len()).map(|number| number.to_string()).collect()
+    } else {
+        first.to_vec()
+    };
     let mut roles = vec![Role::Ignored; names.len()];
     let finder = Finder { file, names: &names, headerless };
     let source = finder.place("source", "--src", options.source.as_deref(), &SOURCES, 0)?;
-    let destination = finder.place("destination", "--dst", options.destination.as_deref(), &DESTINATIONS, 1)?;
+    let destination =
+        finder.place("destination", "--dst", options.destination.as_deref(), &DESTINATIONS, 1)?;
     let time = finder.place("time", "--time", options.time.as_deref(), &TIMES, 2)?;
     if source == destination || source == time || destination == time {
         let problem = "gives source, destination and time, but two of them are the same column";
-        return Err(InputFault::new(file, problem, "name three columns with --src, --dst and --time"));
+        return Err(InputFault::new(
+            file,
+            problem,
+            "name three columns with --src, --dst and --time",
+        ));
     }
     roles[source] = Role::Source;
     roles[destination] = Role::Destination;
@@ -207,12 +244,15 @@ fn table(file: &str, first: &[String], format: Format, options: &ReadOptions) ->
     let free = |place: usize| roles[place] == Role::Ignored;
     let mut features: Vec<usize> = match &options.features {
         FeatureColumns::None => Vec::new(),
-        FeatureColumns::Automatic if headerless => (0..names.len()).filter(|&place| free(place)).collect(),
-        FeatureColumns::Automatic => {
-            (0..names.len()).filter(|&place| free(place) && is_feature_name(&names[place])).collect()
+        FeatureColumns::Automatic if headerless => {
+            (0..names.len()).filter(|&place| free(place)).collect()
         }
+        FeatureColumns::Automatic => (0..names.len())
+            .filter(|&place| free(place) && is_feature_name(&names[place]))
+            .collect(),
         FeatureColumns::All => {
-            let named = |place: usize| !NEVER_FEATURES.contains(&names[place].to_lowercase().as_str());
+            let named =
+                |place: usize| !NEVER_FEATURES.contains(&names[place].to_lowercase().as_str());
             (0..names.len()).filter(|&place| free(place) && named(place)).collect()
         }
         FeatureColumns::Named(wanted) => {
@@ -223,7 +263,8 @@ fn table(file: &str, first: &[String], format: Format, options: &ReadOptions) ->
     features.dedup();
     for place in features {
         if matches!(roles[place], Role::Source | Role::Destination | Role::Time) {
-            let fault = InputFault::new(file, "is not free to be a feature", "take it out of --features");
+            let fault =
+                InputFault::new(file, "is not free to be a feature", "take it out of --features");
             return Err(fault.column(&names[place]));
         }
         roles[place] = Role::Feature(Encoding::Plain);
@@ -233,16 +274,16 @@ fn table(file: &str, first: &[String], format: Format, options: &ReadOptions) ->
 
 /// Whether a first record is data: numbers only, save for a date as the time.
 fn is_data(first: &[String]) -> bool {
-    first
-        .iter()
-        .enumerate()
-        .all(|(place, text)| text.parse::<f64>().is_ok() || place == 2 && crate::event::Instant::parse(text).is_some())
+    first.iter().enumerate().all(|(place, text)| {
+        text.parse::<f64>().is_ok() || place == 2 && crate::event::Instant::parse(text).is_some()
+    })
 }
 
 fn is_feature_name(name: &str) -> bool {
     let name = name.to_lowercase();
     let numbered = name.strip_prefix('f').is_some_and(|digits| {
-        !digits.is_empty() && digits.trim_start_matches('_').bytes().all(|byte| byte.is_ascii_digit())
+        !digits.is_empty()
+            && digits.trim_start_matches('_').bytes().all(|byte| byte.is_ascii_digit())
     });
     numbered
         || name == "w"
@@ -296,7 +337,11 @@ impl Finder<'_> {
                 self.file,
                 format!(
                     "has several columns that could be the {what}: {}",
-                    found.iter().map(|&place| format!("{:?}", self.names[place])).collect::<Vec<_>>().join(", ")
+                    found
+                        .iter()
+                        .map(|&place| format!("{:?}", self.names[place]))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ),
                 format!("choose one with {flag}"),
             )
@@ -307,15 +352,19 @@ impl Finder<'_> {
     /// The column that the user named, exactly, or without regard to case, or by its number from 1.
     fn wanted(&self, name: &str, flag: &str) -> Result<usize, InputFault> {
         let exact = self.names.iter().position(|other| other == name);
-        let number = || name.parse::<usize>().ok().filter(|&number| (1..=self.names.len()).contains(&number));
-        exact.or_else(|| self.named(name)).or_else(|| number().map(|number| number - 1)).ok_or_else(|| {
-            InputFault::new(
-                self.file,
-                format!("has no column {name:?} among {}", self.listed()),
-                format!("correct {flag}"),
-            )
-            .line(1)
-        })
+        let number = || {
+            name.parse::<usize>().ok().filter(|&number| (1..=self.names.len()).contains(&number))
+        };
+        exact.or_else(|| self.named(name)).or_else(|| number().map(|number| number - 1)).ok_or_else(
+            || {
+                InputFault::new(
+                    self.file,
+                    format!("has no column {name:?} among {}", self.listed()),
+                    format!("correct {flag}"),
+                )
+                .line(1)
+            },
+        )
     }
 
     fn named(&self, name: &str) -> Option<usize> {
@@ -323,8 +372,18 @@ impl Finder<'_> {
     }
 
     fn listed(&self) -> String {
-        let shown = self.names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        if self.names.len() > 20 { format!("{shown} and {} more", self.names.len() - 20) } else { shown }
+        let shown = self
+            .names
+            .iter()
+            .take(20)
+            .map(|name| format!("{name:?}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        if self.names.len() > 20 {
+            format!("{shown} and {} more", self.names.len() - 20)
+        } else {
+            shown
+        }
     }
 }
 
@@ -354,7 +413,10 @@ mod tests {
 
     #[test]
     fn weights_and_numbered_columns_are_features_but_labels_are_not() {
-        assert_eq!(roles("u,i,ts,label,idx,w"), [Source, Destination, Time, Ignored, Ignored, PLAIN]);
+        assert_eq!(
+            roles("u,i,ts,label,idx,w"),
+            [Source, Destination, Time, Ignored, Ignored, PLAIN]
+        );
         assert_eq!(
             roles("src,dst,t,f0,F1,feat_x,note,from_page"),
             [Source, Destination, Time, PLAIN, PLAIN, PLAIN, Ignored, Ignored]
@@ -366,33 +428,48 @@ mod tests {
     fn feature_columns_can_be_chosen() {
         let with = |features| ReadOptions { features, ..ReadOptions::default() };
         let header = ",u,i,ts,label,idx,w,note";
-        let chosen = |features| found(header, Format::Table, &with(features)).expect("columns").roles;
+        let chosen =
+            |features| found(header, Format::Table, &with(features)).expect("columns").roles;
         assert_eq!(chosen(FeatureColumns::None)[4..], [Ignored, Ignored, Ignored, Ignored]);
         assert_eq!(chosen(FeatureColumns::All)[4..], [Ignored, Ignored, PLAIN, PLAIN]);
         assert_eq!(
             chosen(FeatureColumns::Named(vec!["label".into(), "8".into()]))[4..],
             [PLAIN, Ignored, Ignored, PLAIN]
         );
-        let error = found(header, Format::Table, &with(FeatureColumns::Named(vec!["u".into()]))).expect_err("taken");
-        assert_eq!(error.to_string(), "f.csv, column \"u\": is not free to be a feature; take it out of --features");
+        let error = found(header, Format::Table, &with(FeatureColumns::Named(vec!["u".into()])))
+            .expect_err("taken");
+        assert_eq!(
+            error.to_string(),
+            "f.csv, column \"u\": is not free to be a feature; take it out of --features"
+        );
     }
 
     #[test]
     fn the_feature_row_is_only_looked_for_in_its_layout() {
-        assert_eq!(found("u,i,ts,label,idx", Format::Dgb, &ReadOptions::default()).expect("columns").roles[4], Row);
+        assert_eq!(
+            found("u,i,ts,label,idx", Format::Dgb, &ReadOptions::default()).expect("columns").roles
+                [4],
+            Row
+        );
     }
 
     #[test]
     fn a_first_row_of_numbers_is_data_by_position() {
-        let columns = found("1,2,3.5,0.25", Format::Table, &ReadOptions::default()).expect("columns");
+        let columns =
+            found("1,2,3.5,0.25", Format::Table, &ReadOptions::default()).expect("columns");
         assert!(columns.headerless);
         assert_eq!(columns.roles, [Source, Destination, Time, PLAIN]);
-        assert!(found("1,2,2021-03-04", Format::Table, &ReadOptions::default()).expect("columns").headerless);
+        assert!(
+            found("1,2,2021-03-04", Format::Table, &ReadOptions::default())
+                .expect("columns")
+                .headerless
+        );
     }
 
     #[test]
     fn a_missing_column_is_named_with_what_there_is() {
-        let error = found("who,whom,ts", Format::Table, &ReadOptions::default()).expect_err("no source");
+        let error =
+            found("who,whom,ts", Format::Table, &ReadOptions::default()).expect_err("no source");
         assert_eq!(
             error.to_string(),
             "f.csv, line 1: has no source column among \"who\", \"whom\", \"ts\"; name it with --src"
@@ -407,7 +484,8 @@ mod tests {
 
     #[test]
     fn an_ambiguous_column_is_refused() {
-        let error = found("src,user,dst,ts", Format::Table, &ReadOptions::default()).expect_err("two sources");
+        let error = found("src,user,dst,ts", Format::Table, &ReadOptions::default())
+            .expect_err("two sources");
         assert_eq!(
             error.to_string(),
             "f.csv, line 1: has several columns that could be the source: \"src\", \"user\"; choose one with --src"

@@ -1,7 +1,7 @@
 //! Parts of a file put together into one stream.
 //!
-//! Parts are added in the order of the file, so dense numbers follow first appearance in the whole file. The result does not
-//! depend on where the parts were cut.
+//! Parts are added in the order of the file, so dense numbers follow first appearance in the whole
+//! file. The result does not depend on where the parts were cut.
 
 use super::Result;
 use super::nodes::{Nodes, SmallIds};
@@ -53,8 +53,15 @@ pub(super) struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    /// `lines` is how many lines come before the first part, `names` are the nodes known before, usually none.
-    pub(super) fn new(file: &'a str, time_column: &'a str, lines: u64, names: Names, sort: bool) -> Self {
+    /// `lines` is how many lines come before the first part, `names` are the nodes known before,
+    /// usually none.
+    pub(super) fn new(
+        file: &'a str,
+        time_column: &'a str,
+        lines: u64,
+        names: Names,
+        sort: bool,
+    ) -> Self {
         Gather {
             file,
             time_column,
@@ -70,7 +77,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Appends the next part, or says where it is wrong; a fault's line counts from the beginning of its part.
+    /// Appends the next part, or says where it is wrong; a fault's line counts from the beginning
+    /// of its part.
     pub(super) fn append(&mut self, part: Result<Part, InputFault>) -> Result<()> {
         let part = part.map_err(|mut fault| {
             fault.line = fault.line.map(|line| line + self.lines + 1);
@@ -78,11 +86,16 @@ impl<'a> Gather<'a> {
         })?;
         let first = self.times.len();
         let before = self.lines + 1;
-        let line = |event: usize| before + part.event_lines.get(event).map_or(0, |&line| u64::from(line));
+        let line =
+            |event: usize| before + part.event_lines.get(event).map_or(0, |&line| u64::from(line));
         if (first + part.times.len()) as u64 > Events::MOST {
-            return Err(InputFault::new(self.file, "has more than 2^32 - 1 events", "split the file")
-                .line(line(0))
-                .into());
+            return Err(InputFault::new(
+                self.file,
+                "has more than 2^32 - 1 events",
+                "split the file",
+            )
+            .line(line(0))
+            .into());
         }
         if part.times.len() > 0 {
             let shown = part.times.show(0);
@@ -92,8 +105,10 @@ impl<'a> Gather<'a> {
             if !self.sort
                 && let Some(event) = self.times.first_decrease(first)
             {
-                let problem = format!("is before the event above it, at {}", self.times.show(event - 1));
-                let fault = InputFault::new(self.file, problem, "sort the file by time or pass --sort");
+                let problem =
+                    format!("is before the event above it, at {}", self.times.show(event - 1));
+                let fault =
+                    InputFault::new(self.file, problem, "sort the file by time or pass --sort");
                 return Err(fault
                     .line(line(event - first))
                     .column(self.time_column)
@@ -103,7 +118,8 @@ impl<'a> Gather<'a> {
         }
         let columns = [&mut self.sources, &mut self.destinations];
         part.nodes.join(&mut self.names, &mut self.small, columns).map_err(|id| {
-            let problem = format!("is one node too many: a stream has at most {} nodes", self.names.len());
+            let problem =
+                format!("is one node too many: a stream has at most {} nodes", self.names.len());
             InputFault::new(self.file, problem, "split the file or merge ids").value(id)
         })?;
         self.features.extend(part.features);
@@ -130,7 +146,8 @@ impl<'a> Gather<'a> {
             let order = self.times.order();
             self.times = self.times.reordered(&order);
             self.sources = order.iter().map(|&place| self.sources[place as usize]).collect();
-            self.destinations = order.iter().map(|&place| self.destinations[place as usize]).collect();
+            self.destinations =
+                order.iter().map(|&place| self.destinations[place as usize]).collect();
             if features.width() > 0 {
                 let rows = order.iter().flat_map(|&place| features.row(place as usize)).copied();
                 features = Features::new(features.width(), rows.collect())?;
@@ -138,10 +155,9 @@ impl<'a> Gather<'a> {
             self.number_by_appearance()?;
         }
         let Gather { file, time_column, .. } = self;
-        let (times, clock) = self
-            .times
-            .finish()
-            .map_err(|fault| Error::from(InputFault::new(file, fault.problem, fault.remedy).column(time_column)))?;
+        let (times, clock) = self.times.finish().map_err(|fault| {
+            Error::from(InputFault::new(file, fault.problem, fault.remedy).column(time_column))
+        })?;
         Ok((Events::new(self.sources, self.destinations, times, features)?, self.names, clock))
     }
 
@@ -172,7 +188,12 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// The table, or none if all its values are zero: such a table says nothing and would cost as much as a true one.
+/// The table, or none if all its values are zero: such a table says nothing and would cost as much
+/// as a true one.
 pub(super) fn unless_zero(features: Features) -> Result<Features> {
-    if features.values().iter().all(|&value| value == 0.0) { Ok(Features::none()) } else { Ok(features) }
+    if features.values().iter().all(|&value| value == 0.0) {
+        Ok(Features::none())
+    } else {
+        Ok(features)
+    }
 }

@@ -1,7 +1,8 @@
 //! Where bytes come from: a file, standard input or memory, unpacked if they are gzip or Zstandard.
 //!
-//! Compression is recognised by its first bytes, so that it works on standard input too. What the operating system says is
-//! [`Error::Io`]; what is wrong with the compressed data is an input fault.
+//! Compression is recognised by its first bytes, so that it works on standard input too. What the
+//! operating system says is [`Error::Io`]; what is wrong with the compressed data is an input
+//! fault.
 
 use super::Result;
 use crate::error::{Error, InputFault};
@@ -32,7 +33,10 @@ impl<'a> Input<'a> {
         }
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         let input = Input::new(path.display().to_string(), file)?;
-        let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let ending = path
+            .extension()
+            .map(|ending| ending.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
         let promised = match ending.as_str() {
             "gz" => Some("gzip"),
             "zst" => Some("Zstandard"),
@@ -44,7 +48,9 @@ impl<'a> Input<'a> {
             && !empty
         {
             let problem = format!("is named .{ending} but does not begin as {promised} data");
-            return Err(InputFault::new(input.label, problem, "compress it again or rename it").into());
+            return Err(
+                InputFault::new(input.label, problem, "compress it again or rename it").into()
+            );
         }
         Ok(input)
     }
@@ -52,12 +58,21 @@ impl<'a> Input<'a> {
     /// Looks at the first bytes of a stream and unpacks it if it is compressed.
     pub(super) fn new(label: String, mut stream: impl Read + Send + 'a) -> Result<Input<'a>> {
         let mut head = Vec::new();
-        (&mut stream).take(4).read_to_end(&mut head).map_err(|error| Input::fault(&label, None, error))?;
+        (&mut stream)
+            .take(4)
+            .read_to_end(&mut head)
+            .map_err(|error| Input::fault(&label, None, error))?;
         let (gzip, zstandard) = (head.starts_with(GZIP), head.starts_with(ZSTANDARD));
         let parquet = head.starts_with(PARQUET);
         let whole = Cursor::new(head).chain(stream);
         let (stream, compression): (Box<dyn Read + Send + 'a>, _) = if gzip {
-            (Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, whole))), Some("gzip"))
+            (
+                Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(
+                    1 << 16,
+                    whole,
+                ))),
+                Some("gzip"),
+            )
         } else if zstandard {
             let decoder = zstd::Decoder::new(whole).map_err(|error| Error::io(&label, error))?;
             (Box::new(decoder), Some("Zstandard"))

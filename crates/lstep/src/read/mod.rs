@@ -4,14 +4,16 @@
 //! path, pipe or bytes -> input (unpacks) -> record (cuts) -> columns (names) -> table or parquet (parses) -> gather -> Dataset
 //! ```
 //!
-//! A [`Dataset`] is either complete and checked or there is none: times are finite and in order, features are finite and
-//! have one row for each event, every id is known. What is wrong with a file is said with file, line, column, value and
-//! remedy. `synthetic` makes a stream instead of reading one, `write` is the way back.
+//! A [`Dataset`] is either complete and checked or there is none: times are finite and in order,
+//! features are finite and have one row for each event, every id is known. What is wrong with a
+//! file is said with file, line, column, value and remedy. `synthetic` makes a stream instead of
+//! reading one, `write` is the way back.
 //!
 //! # Layouts
-//! Found from the file's name and its first line, see [`Format`]: tables of text with a header (or, if the first row has only
-//! numbers, with source, destination, time and features by position), JODIE, the Dynamic Graph Benchmark, TGB's edge lists and
-//! Parquet. Text may be plain, gzip or Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or `%`
+//! Found from the file's name and its first line, see [`Format`]: tables of text with a header (or,
+//! if the first row has only numbers, with source, destination, time and features by position),
+//! JODIE, the Dynamic Graph Benchmark, TGB's edge lists and Parquet. Text may be plain, gzip or
+//! Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or `%`
 //! before the header are passed over.
 //!
 //! ```
@@ -25,7 +27,10 @@
 //! # Ok::<(), lstep::Error>(())
 //! ```
 
-#![allow(clippy::result_large_err, reason = "a fault is made once and ends the reading: boxing it would save nothing")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a fault is made once and ends the reading: boxing it would save nothing"
+)]
 
 mod columns;
 mod dgb;
@@ -37,6 +42,7 @@ mod npy;
 mod number;
 mod options;
 mod parquet;
+pub mod pickle;
 mod record;
 pub mod synthetic;
 mod table;
@@ -57,7 +63,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use table::Limits;
 
-/// What this room's functions give: most fail with the library's error, some with a fault that a caller completes.
+/// What this room's functions give: most fail with the library's error, some with a fault that a
+/// caller completes.
 type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A stream of events with everything needed to show it as the file had it.
@@ -96,9 +103,13 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     let mut data = if format == Format::Parquet || parquet::is_parquet(path) {
         parquet::read_file(path, options)?
     } else {
-        table::read_table(Input::open(path)?, format, options, Limits::default(), |opening, gather| {
-            finish_table(opening, gather, Some(path), options)
-        })?
+        table::read_table(
+            Input::open(path)?,
+            format,
+            options,
+            Limits::default(),
+            |opening, gather| finish_table(opening, gather, Some(path), options),
+        )?
     };
     data.name = options::dataset_name(path);
     Ok(data)
@@ -112,13 +123,23 @@ pub fn files_of(path: &Path, options: &ReadOptions) -> Vec<PathBuf> {
     files
 }
 
-/// Reads events from a stream, compressed or not; `name` is what messages and the data set are called.
-pub fn read_from<'a>(name: &str, stream: impl Read + Send + 'a, options: &ReadOptions) -> Result<Dataset> {
+/// Reads events from a stream, compressed or not; `name` is what messages and the data set are
+/// called.
+pub fn read_from<'a>(
+    name: &str,
+    stream: impl Read + Send + 'a,
+    options: &ReadOptions,
+) -> Result<Dataset> {
     let format = options.format.unwrap_or_else(|| Format::of_name(Path::new(name)));
     read_stream(name, Input::new(name.into(), stream)?, format, options)
 }
 
-fn read_stream(name: &str, input: Input<'_>, format: Format, options: &ReadOptions) -> Result<Dataset> {
+fn read_stream(
+    name: &str,
+    input: Input<'_>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Dataset> {
     let mut data = if format == Format::Parquet || input.parquet {
         parquet::read_stream(input, options)?
     } else {
@@ -169,5 +190,13 @@ fn finish(
         Some(path) => node_features::read(path, &names)?,
         None => (Features::none(), 0),
     };
-    Ok(Dataset { name: String::new(), events, names, clock, node_features, ignored_columns, unused_node_rows })
+    Ok(Dataset {
+        name: String::new(),
+        events,
+        names,
+        clock,
+        node_features,
+        ignored_columns,
+        unused_node_rows,
+    })
 }

@@ -1,7 +1,9 @@
-//! Features of nodes from a table of their own: CSV or Parquet with the id in the first column, or `.npy` with a row for each id.
+//! Features of nodes from a table of their own: CSV or Parquet with the id in the first column, or
+//! `.npy` with a row for each id.
 //!
-//! Every node of the stream needs exactly one row; rows of other nodes are counted and left out. Where sources and destinations are
-//! different kinds of nodes, a column `side` says `source` or `destination`.
+//! Every node of the stream needs exactly one row; rows of other nodes are counted and left out.
+//! Where sources and destinations are different kinds of nodes, a column `side` says `source` or
+//! `destination`.
 
 use super::Result;
 use super::gather::unless_zero;
@@ -15,7 +17,8 @@ use std::path::Path;
 
 /// The nodes' features, and how many rows belong to no node.
 pub(super) fn read(path: &Path, names: &Names) -> Result<(Features, usize)> {
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let ending =
+        path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     if ending == "npy" {
         return Ok((dgb::node_rows(path, names)?, 0));
     }
@@ -38,17 +41,34 @@ pub(super) struct NodeRows<'a> {
 impl<'a> NodeRows<'a> {
     pub(super) fn new(file: &'a str, names: &'a Names, width: usize) -> Self {
         let nodes = names.len();
-        NodeRows { file, names, width, values: vec![0.0; nodes * width], seen: vec![false; nodes], unused: 0 }
+        NodeRows {
+            file,
+            names,
+            width,
+            values: vec![0.0; nodes * width],
+            seen: vec![false; nodes],
+            unused: 0,
+        }
     }
 
     /// Takes a row; its line is said if there are two of one node.
-    pub(super) fn add(&mut self, id: &str, side: Side, row: &[f32], line: u64) -> Result<(), InputFault> {
+    pub(super) fn add(
+        &mut self,
+        id: &str,
+        side: Side,
+        row: &[f32],
+        line: u64,
+    ) -> Result<(), InputFault> {
         let Some(node) = self.names.find(id, side) else {
             self.unused += 1;
             return Ok(());
         };
         if std::mem::replace(&mut self.seen[node.index()], true) {
-            let fault = InputFault::new(self.file, "has a second row of features", "keep one row for each node");
+            let fault = InputFault::new(
+                self.file,
+                "has a second row of features",
+                "keep one row for each node",
+            );
             return Err(fault.line(line).value(id));
         }
         self.values[node.index() * self.width..][..self.width].copy_from_slice(row);
@@ -61,9 +81,13 @@ impl<'a> NodeRows<'a> {
             let missing = self.seen.iter().filter(|seen| !**seen).count();
             let name = self.names.name(NodeId(node as u32)).to_string();
             let problem = format!("is a node without a row of features ({missing} in all)");
-            return Err(InputFault::new(self.file, problem, "add a row for every node of the events")
-                .value(name)
-                .into());
+            return Err(InputFault::new(
+                self.file,
+                problem,
+                "add a row for every node of the events",
+            )
+            .value(name)
+            .into());
         }
         Ok((unless_zero(Features::new(self.width, self.values)?)?, self.unused))
     }
@@ -79,11 +103,19 @@ pub(super) fn parse_side(text: &str) -> Result<Side, Refusal> {
 }
 
 /// Which column is the side, if the names need one.
-pub(super) fn side_column(file: &str, header: &[String], names: &Names) -> Result<Option<usize>, InputFault> {
+pub(super) fn side_column(
+    file: &str,
+    header: &[String],
+    names: &Names,
+) -> Result<Option<usize>, InputFault> {
     let place = header.iter().position(|name| name.eq_ignore_ascii_case("side"));
     if names.separated() && place.is_none() {
         let problem = "has no column \"side\", but an id may be both a source and a destination";
-        return Err(InputFault::new(file, problem, "add a column \"side\" with source or destination"));
+        return Err(InputFault::new(
+            file,
+            problem,
+            "add a column \"side\" with source or destination",
+        ));
     }
     Ok(place)
 }
@@ -93,9 +125,15 @@ fn read_text(input: Input<'_>, names: &Names) -> Result<(Features, usize)> {
     let mut blocks = Blocks::new(stream, 1 << 20, None);
     let mut rows: Option<(NodeRows<'_>, Vec<String>, Option<usize>)> = None;
     let (mut line, mut fields, mut row) = (0, Vec::new(), Vec::new());
-    while let Some(block) = blocks.next().map_err(|error| Input::fault(&label, compression, error))? {
+    while let Some(block) =
+        blocks.next().map_err(|error| Input::fault(&label, compression, error))?
+    {
         let text = std::str::from_utf8(&block).map_err(|_| {
-            InputFault::new(&label, "is not valid UTF-8", "convert the file, for example with iconv -t UTF-8")
+            InputFault::new(
+                &label,
+                "is not valid UTF-8",
+                "convert the file, for example with iconv -t UTF-8",
+            )
         })?;
         let (mut at, before) = if rows.is_none() { preamble(&block) } else { (0, 0) };
         line += before;
@@ -104,14 +142,19 @@ fn read_text(input: Input<'_>, names: &Names) -> Result<(Features, usize)> {
                 End::Line(next) => next,
                 End::Block => block.len(),
                 End::OpenQuote | End::AfterQuote(_) => {
-                    let fault = InputFault::new(&label, "has quotes that do not match", "double quotes that are text");
+                    let fault = InputFault::new(
+                        &label,
+                        "has quotes that do not match",
+                        "double quotes that are text",
+                    );
                     return Err(fault.line(line + 1).into());
                 }
             };
             match &mut rows {
                 _ if is_blank(text, &fields) => {}
                 None => {
-                    let header: Vec<String> = fields.iter().map(|field| field.text(text).into_owned()).collect();
+                    let header: Vec<String> =
+                        fields.iter().map(|field| field.text(text).into_owned()).collect();
                     let side = side_column(&label, &header, names)?;
                     let width = header.len() - 1 - usize::from(side.is_some());
                     rows = Some((NodeRows::new(&label, names, width), header, side));
@@ -131,7 +174,9 @@ fn read_text(input: Input<'_>, names: &Names) -> Result<(Features, usize)> {
     }
     match rows {
         Some((rows, ..)) => rows.finish(),
-        None => Err(InputFault::new(&label, "is empty", "give a header and a row for each node").into()),
+        None => {
+            Err(InputFault::new(&label, "is empty", "give a header and a row for each node").into())
+        }
     }
 }
 

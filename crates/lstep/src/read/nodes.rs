@@ -1,7 +1,8 @@
 //! The ids of a part of a file: integers are kept as they are, text is numbered within the part.
 //!
-//! Parts are read side by side and joined one after the other. Joining integers is a look into a table for each; for text, which
-//! would need its hash again, each part has numbered its own ids and joining costs only one look for each distinct id.
+//! Parts are read side by side and joined one after the other. Joining integers is a look into a
+//! table for each; for text, which would need its hash again, each part has numbered its own ids
+//! and joining costs only one look for each distinct id.
 
 use super::Result;
 use super::number::Refusal;
@@ -9,7 +10,8 @@ use crate::event::{Names, NodeId, Side, canonical_integer};
 
 pub(super) const EMPTY_ID: Refusal =
     Refusal::new("is empty, but every event needs two nodes", "fill it or drop the row");
-const ONE_TOO_MANY: Refusal = Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it");
+const ONE_TOO_MANY: Refusal =
+    Refusal::new("is one node too many", "a stream has at most 2^32 nodes: split it");
 
 /// Sources and destinations of a part.
 pub(super) struct Nodes {
@@ -97,7 +99,8 @@ impl Nodes {
             for (side, column) in [(Side::Source, from), (Side::Destination, to)] {
                 // The last event may have its source only.
                 if let Some(&id) = column.get(event) {
-                    columns[side as usize].push(names.intern_integer(id, side).map_err(|_| ONE_TOO_MANY)?);
+                    columns[side as usize]
+                        .push(names.intern_integer(id, side).map_err(|_| ONE_TOO_MANY)?);
                 }
             }
         }
@@ -126,7 +129,8 @@ impl SmallIds {
             return Ok(NodeId(node));
         }
         let node = names.intern_integer(id, side).map_err(|_| id.to_string())?;
-        // The table may be some times as long as there are nodes, but ids from a large space stay out of it.
+        // The table may be some times as long as there are nodes, but ids from a large space stay
+        // out of it.
         if (0..64 * (names.len() as i64 + 1024)).contains(&id) {
             let place = id as usize;
             if place >= table.len() {

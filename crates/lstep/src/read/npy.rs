@@ -1,7 +1,7 @@
 //! Tables of numbers in NumPy's `.npy` format, written, and read without trusting their headers.
 //!
-//! One or two dimensions, integers or floats of any size and byte order, in C or Fortran order. Memory grows with the bytes
-//! that are really there, whatever shape the header claims.
+//! One or two dimensions, integers or floats of any size and byte order, in C or Fortran order.
+//! Memory grows with the bytes that are really there, whatever shape the header claims.
 
 use super::Result;
 use super::number::narrow;
@@ -22,9 +22,16 @@ pub fn read_npy(path: impl AsRef<Path>) -> Result<Features> {
 pub fn read_npy_from(file: &str, mut stream: impl Read) -> Result<Features> {
     let header = Header::read(file, &mut stream)?;
     let Header { rows, width, size, .. } = header;
-    let count = rows.checked_mul(width).filter(|count| count.checked_mul(size as u64).is_some()).ok_or_else(|| {
-        InputFault::new(file, format!("claims {rows} rows of {width} numbers, more than any file holds"), SAVE_AGAIN)
-    })?;
+    let count = rows
+        .checked_mul(width)
+        .filter(|count| count.checked_mul(size as u64).is_some())
+        .ok_or_else(|| {
+            InputFault::new(
+                file,
+                format!("claims {rows} rows of {width} numbers, more than any file holds"),
+                SAVE_AGAIN,
+            )
+        })?;
     let mut values = Vec::new();
     let mut buffer = vec![0; size * 8192];
     let mut left = count;
@@ -42,7 +49,8 @@ pub fn read_npy_from(file: &str, mut stream: impl Read) -> Result<Features> {
             })?);
         }
         if got < bytes.len() {
-            let problem = format!("ends after {} of {count} numbers ({rows} rows of {width})", values.len());
+            let problem =
+                format!("ends after {} of {count} numbers ({rows} rows of {width})", values.len());
             return Err(InputFault::new(file, problem, SAVE_AGAIN).into());
         }
         left -= many as u64;
@@ -53,7 +61,8 @@ pub fn read_npy_from(file: &str, mut stream: impl Read) -> Result<Features> {
     }
     let (rows, width) = (rows as usize, width as usize);
     if header.fortran && width > 1 {
-        values = (0..values.len()).map(|place| values[place % width * rows + place / width]).collect();
+        values =
+            (0..values.len()).map(|place| values[place % width * rows + place / width]).collect();
     }
     if count == 0 { Ok(Features::none()) } else { Features::new(width, values) }
 }
@@ -67,8 +76,10 @@ pub(super) fn write_npy<'a>(
     width: usize,
     rows: impl ExactSizeIterator<Item = &'a [f32]>,
 ) -> io::Result<()> {
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {width}), }}", rows.len());
-    // Numbers begin at a multiple of 64 bytes: eight of magic and version, two of length, the header and its line end.
+    let mut header =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {width}), }}", rows.len());
+    // Numbers begin at a multiple of 64 bytes: eight of magic and version, two of length, the
+    // header and its line end.
     let end = (10 + header.len() + 1).next_multiple_of(64) - 11;
     header.extend(std::iter::repeat_n(' ', end - header.len()));
     header.push('\n');
@@ -106,45 +117,64 @@ impl Header {
     fn read(file: &str, stream: &mut impl Read) -> Result<Header> {
         let not_npy = || InputFault::new(file, "is not a .npy file", SAVE_AGAIN);
         let mut start = [0; 8];
-        if fill(stream, &mut start).map_err(|error| Error::io(file, error))? < 8 || !start.starts_with(b"\x93NUMPY") {
+        if fill(stream, &mut start).map_err(|error| Error::io(file, error))? < 8
+            || !start.starts_with(b"\x93NUMPY")
+        {
             return Err(not_npy().into());
         }
         let length_bytes = if start[6] == 1 { 2 } else { 4 };
         let mut length = [0; 4];
-        if fill(stream, &mut length[..length_bytes]).map_err(|error| Error::io(file, error))? < length_bytes {
+        if fill(stream, &mut length[..length_bytes]).map_err(|error| Error::io(file, error))?
+            < length_bytes
+        {
             return Err(not_npy().into());
         }
         let length = u64::from(u32::from_le_bytes(length));
         // NumPy itself refuses headers beyond 10,000 bytes.
         if length > 10_000 {
-            return Err(InputFault::new(file, format!("has a header of {length} bytes"), SAVE_AGAIN).into());
+            return Err(InputFault::new(
+                file,
+                format!("has a header of {length} bytes"),
+                SAVE_AGAIN,
+            )
+            .into());
         }
         let mut text = vec![0; length as usize];
         if fill(stream, &mut text).map_err(|error| Error::io(file, error))? < text.len() {
             return Err(not_npy().into());
         }
         let text = String::from_utf8_lossy(&text).into_owned();
-        Header::parse(&text).map_err(|problem| InputFault::new(file, problem, SAVE_AGAIN).value(text.trim()).into())
+        Header::parse(&text)
+            .map_err(|problem| InputFault::new(file, problem, SAVE_AGAIN).value(text.trim()).into())
     }
 
     /// Reads `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }`.
     fn parse(text: &str) -> Result<Header, &'static str> {
         let after = |key: &str| {
-            let (_, rest) = text.split_once(&format!("'{key}'")).or_else(|| text.split_once(&format!("\"{key}\"")))?;
+            let (_, rest) = text
+                .split_once(&format!("'{key}'"))
+                .or_else(|| text.split_once(&format!("\"{key}\"")))?;
             Some(rest.trim_start().strip_prefix(':')?.trim_start())
         };
         let description = after("descr").ok_or("has a header without a number type")?;
-        let description = description.strip_prefix(['\'', '"']).ok_or("has records instead of plain numbers")?;
-        let (kind, size, big_endian) = number_type(description.split(['\'', '"']).next().unwrap_or_default())
-            .ok_or("has a type that is neither integer nor float; convert it with .astype('f4')")?;
+        let description =
+            description.strip_prefix(['\'', '"']).ok_or("has records instead of plain numbers")?;
+        let (kind, size, big_endian) = number_type(
+            description.split(['\'', '"']).next().unwrap_or_default(),
+        )
+        .ok_or("has a type that is neither integer nor float; convert it with .astype('f4')")?;
         let fortran = match after("fortran_order").ok_or("has a header without an order")? {
             order if order.starts_with("True") => true,
             order if order.starts_with("False") => false,
             _ => return Err("has a header without an order"),
         };
         let shape = after("shape").and_then(|rest| rest.strip_prefix('(')?.split_once(')'));
-        let sizes =
-            shape.ok_or("has a header without a shape")?.0.split(',').map(str::trim).filter(|size| !size.is_empty());
+        let sizes = shape
+            .ok_or("has a header without a shape")?
+            .0
+            .split(',')
+            .map(str::trim)
+            .filter(|size| !size.is_empty());
         let sizes: Vec<u64> = sizes
             .map(|size| size.parse().map_err(|_| "has a shape that is no list of sizes"))
             .collect::<Result<_, _>>()?;
@@ -175,7 +205,11 @@ impl Header {
 
     /// Row and column of the number at this place in the file.
     fn place(&self, place: u64) -> (u64, u64) {
-        if self.fortran { (place % self.rows, place / self.rows) } else { (place / self.width, place % self.width) }
+        if self.fortran {
+            (place % self.rows, place / self.rows)
+        } else {
+            (place / self.width, place % self.width)
+        }
     }
 }
 
@@ -221,7 +255,8 @@ mod tests {
     }
 
     fn table(kind: &str, fortran: &str, shape: &str, data: &[u8]) -> Result<Features> {
-        let header = format!("{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+        let header =
+            format!("{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
         read_npy_from("x.npy", &npy(&header, data)[..])
     }
 
@@ -232,9 +267,11 @@ mod tests {
     #[test]
     fn all_number_types_are_read() {
         let expected = Features::new(2, vec![1.0, 2.0, 3.0, 4.0]).expect("a table");
-        let floats: Vec<u8> = [1f32, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let floats: Vec<u8> =
+            [1f32, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
         assert_eq!(table("<f4", "False", "(2, 2)", &floats).expect("f4"), expected);
-        let doubles: Vec<u8> = [1f64, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_be_bytes()).collect();
+        let doubles: Vec<u8> =
+            [1f64, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_be_bytes()).collect();
         assert_eq!(table(">f8", "False", "(2, 2)", &doubles).expect("f8"), expected);
         assert_eq!(table("|u1", "False", "(2, 2)", &[1, 2, 3, 4]).expect("u1"), expected);
         assert_eq!(table("<i2", "False", "(1,)", &[0xfe, 0xff]).expect("i2").values(), [-2.0]);
@@ -242,7 +279,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_begins_as_numpy_aligns_it() {
-        let table = Features::new(3, (0..12).map(|value| value as f32 / 8.0).collect()).expect("a table");
+        let table =
+            Features::new(3, (0..12).map(|value| value as f32 / 8.0).collect()).expect("a table");
         let mut bytes = Vec::new();
         write_npy(&mut bytes, 3, (0..4).map(|row| table.row(row))).expect("memory");
         assert_eq!((bytes.len() - 12 * 4) % 64, 0);
@@ -277,8 +315,13 @@ mod tests {
 
     #[test]
     fn a_claimed_shape_allocates_nothing() {
-        assert!(refused("<f8", "(4000000000000, 1000)", &[0; 16]).contains("ends after 2 of 4000000000000000 numbers"));
-        assert!(refused("<f8", "(18446744073709551615, 8)", &[]).contains("more than any file holds"));
+        assert!(
+            refused("<f8", "(4000000000000, 1000)", &[0; 16])
+                .contains("ends after 2 of 4000000000000000 numbers")
+        );
+        assert!(
+            refused("<f8", "(18446744073709551615, 8)", &[]).contains("more than any file holds")
+        );
         assert!(refused("<f8", "(99999999999999999999,)", &[]).contains("no list of sizes"));
     }
 
@@ -292,21 +335,27 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_finite_is_refused_with_its_place() {
-        let data: Vec<u8> = [0f32, 1.0, f32::NAN, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let data: Vec<u8> =
+            [0f32, 1.0, f32::NAN, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect();
         assert_eq!(
             refused("<f4", "(2, 2)", &data),
             "x.npy, column \"0\": \"NaN\" in row 1 is not a finite feature; correct it or drop the row"
         );
-        assert!(refused("<f8", "(1,)", &1e300f64.to_le_bytes()).contains("too large for a feature of 32 bits"));
+        assert!(
+            refused("<f8", "(1,)", &1e300f64.to_le_bytes())
+                .contains("too large for a feature of 32 bits")
+        );
     }
 
     #[test]
     fn other_files_are_refused() {
-        for bytes in [&b""[..], b"u,i,ts\n1,2,3\n", b"\x93NUMPY\x01", b"\x93NUMPY\x01\x00\xff\x00{"] {
+        for bytes in [&b""[..], b"u,i,ts\n1,2,3\n", b"\x93NUMPY\x01", b"\x93NUMPY\x01\x00\xff\x00{"]
+        {
             let error = read_npy_from("x.npy", bytes).expect_err("no npy").to_string();
             assert_eq!(error, "x.npy: is not a .npy file; save it again with numpy.save");
         }
-        let error = read_npy_from("x.npy", &b"\x93NUMPY\x02\x00\xff\xff\xff\xff"[..]).expect_err("long header");
+        let error = read_npy_from("x.npy", &b"\x93NUMPY\x02\x00\xff\xff\xff\xff"[..])
+            .expect_err("long header");
         assert!(error.to_string().contains("has a header of 4294967295 bytes"), "{error}");
     }
 }

@@ -13,25 +13,34 @@ impl Refusal {
     }
 }
 
-const NOT_A_NUMBER: Refusal =
-    Refusal::new("is not a number, so it cannot be a feature", "correct it, or choose other columns with --features");
-const EMPTY: Refusal =
-    Refusal::new("is empty, but a feature needs a number", "fill it, or choose other columns with --features");
+const NOT_A_NUMBER: Refusal = Refusal::new(
+    "is not a number, so it cannot be a feature",
+    "correct it, or choose other columns with --features",
+);
+const EMPTY: Refusal = Refusal::new(
+    "is empty, but a feature needs a number",
+    "fill it, or choose other columns with --features",
+);
 const NOT_FINITE: Refusal = Refusal::new("is not a finite feature", "correct it or drop the row");
-const TOO_LARGE: Refusal = Refusal::new("is too large for a feature of 32 bits", "scale the column down");
-const NOT_A_ROW: Refusal =
-    Refusal::new("is not the number of a feature row", "number the rows of the feature table from 1 in the column idx");
+const TOO_LARGE: Refusal =
+    Refusal::new("is too large for a feature of 32 bits", "scale the column down");
+const NOT_A_ROW: Refusal = Refusal::new(
+    "is not the number of a feature row",
+    "number the rows of the feature table from 1 in the column idx",
+);
 
 /// A feature.
 #[inline]
 pub(super) fn feature(text: &str) -> Result<f32, Refusal> {
-    let value: f32 = text.parse().map_err(|_| if text.is_empty() { EMPTY } else { NOT_A_NUMBER })?;
+    let value: f32 =
+        text.parse().map_err(|_| if text.is_empty() { EMPTY } else { NOT_A_NUMBER })?;
     if value.is_finite() { Ok(value) } else { Err(not_finite(text)) }
 }
 
 /// A number that becomes a feature after some arithmetic.
 pub(super) fn wide(text: &str) -> Result<f64, Refusal> {
-    let value: f64 = text.parse().map_err(|_| if text.is_empty() { EMPTY } else { NOT_A_NUMBER })?;
+    let value: f64 =
+        text.parse().map_err(|_| if text.is_empty() { EMPTY } else { NOT_A_NUMBER })?;
     if value.is_finite() { Ok(value) } else { Err(not_finite(text)) }
 }
 
@@ -45,10 +54,15 @@ pub(super) fn narrow(value: f64) -> Result<f32, Refusal> {
     }
 }
 
-/// The number of a row in a feature table; tools that keep all columns as floats write it as `17.0`.
+/// The number of a row in a feature table; context that keep all columns as floats write it as
+/// `17.0`.
 pub(super) fn row(text: &str) -> Result<u32, Refusal> {
     let value: f64 = text.parse().map_err(|_| NOT_A_ROW)?;
-    if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(NOT_A_ROW) }
+    if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) {
+        Ok(value as u32)
+    } else {
+        Err(NOT_A_ROW)
+    }
 }
 
 #[cold]

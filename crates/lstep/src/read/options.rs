@@ -17,9 +17,11 @@ pub struct ReadOptions {
     pub features: FeatureColumns,
     /// Whether the same id as source and as destination names two nodes (`--bipartite`).
     pub bipartite: bool,
-    /// Whether events are sorted by time, keeping the order of equal times; otherwise unsorted events are refused (`--sort`).
+    /// Whether events are sorted by time, keeping the order of equal times; otherwise unsorted
+    /// events are refused (`--sort`).
     pub sort: bool,
-    /// A table of node features: CSV or Parquet with the id first, or `.npy` with one row for each integer id.
+    /// A table of node features: CSV or Parquet with the id first, or `.npy` with one row for each
+    /// integer id.
     pub node_features: Option<PathBuf>,
     /// What stands between fields; found from the first line if absent.
     pub separator: Option<u8>,
@@ -30,7 +32,8 @@ pub struct ReadOptions {
 /// Which columns are features.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FeatureColumns {
-    /// Those called `w`, `weight`, `f0`, `f1`, ..., `feat...`, `edge_feat...` or `msg...`; without a header all after the time.
+    /// Those called `w`, `weight`, `f0`, `f1`, ..., `feat...`, `edge_feat...` or `msg...`; without
+    /// a header all after the time.
     #[default]
     Automatic,
     /// None.
@@ -46,11 +49,13 @@ pub enum FeatureColumns {
 pub enum Format {
     /// A table of text with columns found by name; compressed or not.
     Table,
-    /// The Dynamic Graph Benchmark's `ml_NAME.csv` with `ml_NAME.npy` and `ml_NAME_node.npy` beside it.
+    /// The Dynamic Graph Benchmark's `ml_NAME.csv` with `ml_NAME.npy` and `ml_NAME_node.npy` beside
+    /// it.
     Dgb,
     /// User, item, time, label, features, where the header has one name for all features.
     Jodie,
-    /// TGB's `tgbl-wiki`, `-subreddit`, `-lastfm`, `-uci` and `-enron`: as JODIE, with times cut to integers.
+    /// TGB's `tgbl-wiki`, `-subreddit`, `-lastfm`, `-uci` and `-enron`: as JODIE, with times cut to
+    /// integers.
     TgbWiki,
     /// TGB's `tgbl-coin` and `tgbl-review`: time, source, destination, weight.
     TgbWeight,
@@ -65,9 +70,12 @@ pub enum Format {
 impl Format {
     /// The layout that a file's name promises.
     pub fn of_name(path: &Path) -> Format {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         let plain = without_compression(&name);
-        let tgb = |sets: &[&str]| sets.iter().any(|set| plain.starts_with(&format!("tgbl-{set}_edgelist")));
+        let tgb = |sets: &[&str]| {
+            sets.iter().any(|set| plain.starts_with(&format!("tgbl-{set}_edgelist")))
+        };
         if plain.ends_with(".parquet") || plain.ends_with(".pq") {
             Format::Parquet
         } else if plain.starts_with("ml_") && plain.ends_with(".csv") {
@@ -91,7 +99,8 @@ pub(super) fn without_compression(name: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
-/// What a data set is called: the file's stem; `NAME` for `ml_NAME.csv` and `NAME_edgelist.csv`; the folder of an `events.csv`.
+/// What a data set is called: the file's stem; `NAME` for `ml_NAME.csv` and `NAME_edgelist.csv`;
+/// the folder of an `events.csv`.
 pub(crate) fn dataset_name(path: &Path) -> String {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain = without_compression(&file);

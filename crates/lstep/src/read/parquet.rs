@@ -1,7 +1,8 @@
 //! Events and node features in Apache Parquet, with the same columns by name as in text.
 //!
-//! Ids are integers or text; times are integers, floats, dates, timestamps or text; features are numbers. Empty cells are
-//! refused. Messages count rows from 1 and call them lines. Only flat columns are read, without Arrow.
+//! Ids are integers or text; times are integers, floats, dates, timestamps or text; features are
+//! numbers. Empty cells are refused. Messages count rows from 1 and call them lines. Only flat
+//! columns are read, without Arrow.
 
 mod cells;
 mod write;
@@ -51,19 +52,29 @@ pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<Dat
     read_chunks(&label, bytes::Bytes::from(bytes), options)
 }
 
-fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Dataset> {
+fn read_chunks(
+    file: &str,
+    chunks: impl ChunkReader + 'static,
+    options: &ReadOptions,
+) -> Result<Dataset> {
     let table = Table::open(file, chunks)?;
     let mut columns = Columns::find(file, &table.names, None, Format::Parquet, options)?;
     let entries = table.reader.metadata().file_metadata().key_value_metadata();
     columns.separated |= entries.is_some_and(|entries| {
         entries.iter().any(|entry| entry.key == SEPARATED && entry.value.as_deref() == Some("true"))
     });
-    let place = |wanted| columns.roles.iter().position(|role| *role == wanted).expect("columns have this role");
-    let (source, destination, time) = (place(Role::Source), place(Role::Destination), place(Role::Time));
-    let features: Vec<usize> =
-        (0..columns.roles.len()).filter(|&column| columns.roles[column] == Role::Feature(Encoding::Plain)).collect();
-    let wanted: Vec<usize> = [source, destination, time].into_iter().chain(features.iter().copied()).collect();
-    let mut gather = Gather::new(file, &columns.names[time], 0, Names::new(columns.separated), options.sort);
+    let place = |wanted| {
+        columns.roles.iter().position(|role| *role == wanted).expect("columns have this role")
+    };
+    let (source, destination, time) =
+        (place(Role::Source), place(Role::Destination), place(Role::Time));
+    let features: Vec<usize> = (0..columns.roles.len())
+        .filter(|&column| columns.roles[column] == Role::Feature(Encoding::Plain))
+        .collect();
+    let wanted: Vec<usize> =
+        [source, destination, time].into_iter().chain(features.iter().copied()).collect();
+    let mut gather =
+        Gather::new(file, &columns.names[time], 0, Names::new(columns.separated), options.sort);
     table.each_batch(&wanted, |first_row, cells| {
         let mut part = Part::new(columns.separated);
         let rows = cells[0].len();
@@ -77,7 +88,9 @@ fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOpt
                     let pushed = cells[column].push_id(row, side, &mut part.nodes);
                     pushed.map_err(|refusal| refused(row, column, refusal))?;
                 }
-                cells[2].push_time(row, &mut part.times).map_err(|refusal| refused(row, 2, refusal))?;
+                cells[2]
+                    .push_time(row, &mut part.times)
+                    .map_err(|refusal| refused(row, 2, refusal))?;
                 for (column, feature) in cells.iter().enumerate().skip(3) {
                     let value = feature.number(row).and_then(number::narrow);
                     part.features.push(value.map_err(|refusal| refused(row, column, refusal))?);
@@ -91,7 +104,9 @@ fn read_chunks(file: &str, chunks: impl ChunkReader + 'static, options: &ReadOpt
         gather.append(part)
     })?;
     if gather.events() == 0 {
-        return Err(InputFault::new(file, "has no events", "give a file with at least one event").into());
+        return Err(
+            InputFault::new(file, "has no events", "give a file with at least one event").into()
+        );
     }
     let table_features = gather.take_features(features.len())?;
     finish(gather, table_features, columns.ignored(), options)
@@ -143,9 +158,13 @@ impl<'a> Table<'a> {
         let reader = guarded(file, || SerializedFileReader::new(chunks))?;
         for column in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
             // The Parquet library takes these to be true, and a file may lie.
-            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let start =
+                column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
             let end = start.checked_add(column.compressed_size());
-            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end as u64 > length) {
+            if start < 0
+                || column.compressed_size() < 0
+                || end.is_none_or(|end| end as u64 > length)
+            {
                 return Err(corrupt(file, "a column lies outside the file").into());
             }
         }
@@ -155,7 +174,11 @@ impl<'a> Table<'a> {
     }
 
     /// Gives the wanted columns, some rows at a time, with the number of the first of these rows.
-    fn each_batch(&self, wanted: &[usize], mut take: impl FnMut(u64, &[Cells]) -> Result<()>) -> Result<()> {
+    fn each_batch(
+        &self,
+        wanted: &[usize],
+        mut take: impl FnMut(u64, &[Cells]) -> Result<()>,
+    ) -> Result<()> {
         let mut first_row = 0;
         for group in 0..self.reader.num_row_groups() {
             let mut readers: Vec<ColumnReader> = guarded(self.file, || {
@@ -165,7 +188,8 @@ impl<'a> Table<'a> {
             loop {
                 let mut cells = Vec::with_capacity(wanted.len());
                 for (reader, &column) in readers.iter_mut().zip(wanted) {
-                    let description = self.reader.metadata().file_metadata().schema_descr().column(column);
+                    let description =
+                        self.reader.metadata().file_metadata().schema_descr().column(column);
                     let read = guarded(self.file, || Cells::read(reader, &description, ROWS))?;
                     cells.push(read.map_err(|fault| {
                         let line = fault.row.map(|row| first_row + row as u64 + 1);
@@ -191,7 +215,8 @@ impl<'a> Table<'a> {
 
 /// Calls the Parquet library, which has assertions where a broken file should be an error.
 fn guarded<T>(file: &str, work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, InputFault> {
-    // What the call leaves half done is dropped with the file, so unwinding out of it breaks nothing.
+    // What the call leaves half done is dropped with the file, so unwinding out of it breaks
+    // nothing.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(done) => done.map_err(|error| corrupt(file, error)),
         Err(_) => Err(corrupt(file, "the reader gave up on it")),

@@ -1,12 +1,15 @@
-//! Lines of CSV cut into fields, and a stream cut into blocks of whole lines that can be parsed side by side.
+//! Lines of CSV cut into fields, and a stream cut into blocks of whole lines that can be parsed
+//! side by side.
 //!
-//! A field that begins with a quote ends at the next single quote; two quotes stand for one, and separators and line ends in
-//! between are text. A quote elsewhere is an ordinary character. Blank lines are passed over by the callers.
+//! A field that begins with a quote ends at the next single quote; two quotes stand for one, and
+//! separators and line ends in between are text. A quote elsewhere is an ordinary character. Blank
+//! lines are passed over by the callers.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// Longest line that is read: longer ones come from a quote left open or from a file that is no table.
+/// Longest line that is read: longer ones come from a quote left open or from a file that is no
+/// table.
 pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 /// Where a field stands in its block.
@@ -220,7 +223,10 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_at_separators() {
-        assert_eq!(fields("a, b ,\r\nnext", b','), (vec!["a".into(), "b".into(), "".into()], End::Line(8)));
+        assert_eq!(
+            fields("a, b ,\r\nnext", b','),
+            (vec!["a".into(), "b".into(), "".into()], End::Line(8))
+        );
         assert_eq!(fields("a\tb", b'\t'), (vec!["a".into(), "b".into()], End::Block));
         assert_eq!(fields(" 1  2 3 \n", b' ').0, ["1", "2", "3"]);
     }

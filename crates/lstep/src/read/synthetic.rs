@@ -1,9 +1,11 @@
-//! A stream made from a seed, with structure planted in it, so that a learner has something true to find.
+//! A stream made from a seed, with structure planted in it, so that a learner has something true to
+//! find.
 //!
-//! Six things are planted, each with a switch: sources **repeat** earlier partners, the more **recent** ones rather; new partners come
-//! from the source's own **community** and from its **popular** members, who change as popularity **drifts**; some nodes have a
-//! **habit**, a favourite partner met at a fixed period; some nodes **arrive late**. The same settings give the same stream on every
-//! machine. Cost is linear in events.
+//! Six things are planted, each with a switch: sources **repeat** earlier partners, the more
+//! **recent** ones rather; new partners come from the source's own **community** and from its
+//! **popular** members, who change as popularity **drifts**; some nodes have a **habit**, a
+//! favourite partner met at a fixed period; some nodes **arrive late**. The same settings give the
+//! same stream on every machine. Cost is linear in events.
 
 use super::Dataset;
 use crate::error::{Error, Result};
@@ -17,7 +19,8 @@ use std::collections::BinaryHeap;
 /// Partners that a source can repeat.
 const REMEMBERED: usize = 8;
 
-/// How often a node is drawn again because it has not arrived yet, before one that was there from the beginning is taken.
+/// How often a node is drawn again because it has not arrived yet, before one that was there from
+/// the beginning is taken.
 const TRIES: usize = 16;
 
 /// What the stream is like. The default is the stream that the program carries along.
@@ -26,7 +29,8 @@ const TRIES: usize = 16;
 pub struct SyntheticConfig {
     /// Decides all that is left to chance.
     pub seed: u64,
-    /// How many nodes; their ids are integers from 1. Those that never act nor are chosen do not appear.
+    /// How many nodes; their ids are integers from 1. Those that never act nor are chosen do not
+    /// appear.
     pub nodes: u32,
     /// If given, the first so many nodes only act and the others are only acted upon.
     pub sources: Option<u32>,
@@ -34,16 +38,19 @@ pub struct SyntheticConfig {
     pub events: u32,
     /// Seconds from the first possible event to about the last.
     pub span: u64,
-    /// Probability that an event repeats one of the source's last 8 partners. 0 switches repeats off.
+    /// Probability that an event repeats one of the source's last 8 partners. 0 switches repeats
+    /// off.
     pub repeat: f64,
-    /// Probability that a repeat takes the latest partner, else the one before with the same probability, and so on; 0 takes any.
+    /// Probability that a repeat takes the latest partner, else the one before with the same
+    /// probability, and so on; 0 takes any.
     pub recency: f64,
-    /// Communities: node `id` belongs to `(id - 1) % communities`, counted anew from the first destination. 1 switches them off.
+    /// Communities: node `id` belongs to `(id - 1) % communities`, counted anew from the first
+    /// destination. 1 switches them off.
     pub communities: u32,
     /// Probability that a new partner comes from the source's own community.
     pub within: f64,
-    /// How uneven activity and popularity are: the most popular share `q` of nodes gets the share `q^(1/skew)` of choices. 1 is even;
-    /// between whole numbers it is a mixture of the two.
+    /// How uneven activity and popularity are: the most popular share `q` of nodes gets the share
+    /// `q^(1/skew)` of choices. 1 is even; between whole numbers it is a mixture of the two.
     pub skew: f64,
     /// Seconds in which popularity moves once through all members of a community; none if it stays.
     pub drift: Option<u64>,
@@ -51,9 +58,11 @@ pub struct SyntheticConfig {
     pub habits: f64,
     /// Seconds between two occurrences of a habit, give or take 1 %.
     pub habit_period: u64,
-    /// Share of nodes that arrive after the beginning, evenly over the first nine tenths of the span.
+    /// Share of nodes that arrive after the beginning, evenly over the first nine tenths of the
+    /// span.
     pub late: f64,
-    /// Numbers in the features of an event: a vector of the destination's community with noise. 0 for none.
+    /// Numbers in the features of an event: a vector of the destination's community with noise. 0
+    /// for none.
     pub features: u32,
 }
 
@@ -124,17 +133,26 @@ impl SyntheticConfig {
             }
         }
         if self.span > crate::event::EXACT as u64 / 4 {
-            return Err(Error::setting("span", self.span, "times beyond 2^53 are not exact: make it shorter"));
+            return Err(Error::setting(
+                "span",
+                self.span,
+                "times beyond 2^53 are not exact: make it shorter",
+            ));
         }
         if let Some(sources) = self.sources.filter(|sources| *sources > self.nodes) {
-            return Err(Error::setting("sources", sources, format!("there are {} nodes in all", self.nodes)));
+            return Err(Error::setting(
+                "sources",
+                sources,
+                format!("there are {} nodes in all", self.nodes),
+            ));
         }
         if self.sides().iter().any(|side| u64::from(self.communities) * 2 > side.len() as u64) {
             let remedy = "every community needs two nodes on each side: make fewer communities or more nodes";
             return Err(Error::setting("communities", self.communities, remedy));
         }
         if self.expected_habits() >= f64::from(self.events) {
-            let remedy = format!("habits alone would fill {} events: make them fewer or rarer", self.events);
+            let remedy =
+                format!("habits alone would fill {} events: make them fewer or rarer", self.events);
             return Err(Error::setting("habits", self.habits, remedy));
         }
         Ok(())
@@ -169,7 +187,7 @@ pub fn generate(config: &SyntheticConfig) -> Result<Dataset> {
         name: "synthetic".into(),
         events: Events::new(sources, destinations, times, features)?,
         names: numbers.names()?,
-        clock: Clock::Integer { origin: 0 },
+        clock: Clock::Integer { provenance: 0 },
         node_features: Features::none(),
         ignored_columns: Vec::new(),
         unused_node_rows: 0,
@@ -210,7 +228,8 @@ struct Remembered {
     met: u32,
 }
 
-/// A habit's next occurrence. Ordered by time, then node; times are never negative, so their bits are in order.
+/// A habit's next occurrence. Ordered by time, then node; times are never negative, so their bits
+/// are in order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Habit {
     time_bits: u64,
@@ -248,10 +267,12 @@ impl<'a> World<'a> {
         };
         let kinds = if config.sources.is_some() { 2 } else { 1 };
         for side in config.sides().into_iter().take(kinds) {
-            // Two founders of each community are there from the beginning: everybody can find a partner.
+            // Two founders of each community are there from the beginning: everybody can find a
+            // partner.
             for node in side.skip(2 * config.communities as usize) {
                 if world.random.random::<f64>() < config.late {
-                    world.arrivals[node as usize] = world.random.random::<f64>() * 0.9 * config.span as f64;
+                    world.arrivals[node as usize] =
+                        world.random.random::<f64>() * 0.9 * config.span as f64;
                 }
             }
         }
@@ -275,7 +296,8 @@ impl<'a> World<'a> {
             && f64::from_bits(habit.time_bits) <= self.time
         {
             let time = f64::from_bits(habit.time_bits);
-            let wait = self.config.habit_period as f64 * (0.99 + 0.02 * self.random.random::<f64>());
+            let wait =
+                self.config.habit_period as f64 * (0.99 + 0.02 * self.random.random::<f64>());
             self.habits.pop();
             self.habits.push(Reverse(Habit { time_bits: (time + wait).to_bits(), ..habit }));
             return (habit.node, habit.favourite, time);
@@ -294,7 +316,8 @@ impl<'a> World<'a> {
         (source, destination, time)
     }
 
-    /// Lets time pass until the next event without a habit. An exponential gap would need a logarithm, which differs between machines.
+    /// Lets time pass until the next event without a habit. An exponential gap would need a
+    /// logarithm, which differs between machines.
     fn pass(&mut self) {
         self.time += self.gap * 2.0 * self.random.random::<f64>();
     }
@@ -323,14 +346,21 @@ impl<'a> World<'a> {
         Some(partners[(met as usize - 1 - back) % REMEMBERED])
     }
 
-    /// Somebody of the own community rather, the popular ones rather, and only those who have arrived.
+    /// Somebody of the own community rather, the popular ones rather, and only those who have
+    /// arrived.
     fn new_partner(&mut self, source: u32, time: f64) -> u32 {
         let [_, chosen] = self.config.sides();
         let communities = self.config.communities;
         let own = self.random.random::<f64>() < self.config.within;
-        let community = if own { self.config.community(source) } else { self.random.random_range(0..communities) };
+        let community = if own {
+            self.config.community(source)
+        } else {
+            self.random.random_range(0..communities)
+        };
         let members = (chosen.len() as u32 - community).div_ceil(communities);
-        let shift = self.config.drift.map_or(0.0, |period| time / period as f64 * f64::from(members)) as u64;
+        let shift =
+            self.config.drift.map_or(0.0, |period| time / period as f64 * f64::from(members))
+                as u64;
         for attempt in 0..TRIES + 2 {
             let member = match attempt.checked_sub(TRIES) {
                 None => {
@@ -359,7 +389,8 @@ impl<'a> World<'a> {
 
 /// A number below `bound`, small ones rather: a chance to the power of `skew`.
 ///
-/// Only whole powers, in a mixture for a skew between two: unlike `powf`, products are the same on every machine.
+/// Only whole powers, in a mixture for a skew between two: unlike `powf`, products are the same on
+/// every machine.
 fn skewed(random: &mut impl Rng, bound: u32, skew: f64) -> u32 {
     let power = skew as i32 + i32::from(random.random::<f64>() < skew.fract());
     let chance = random.random::<f64>();

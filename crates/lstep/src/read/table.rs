@@ -1,6 +1,7 @@
 //! CSV and TSV into events: the header is read first, then blocks of lines are parsed side by side.
 //!
-//! Depends on `record` for the cutting, on `columns` for what each column means, and on `gather` for putting blocks together.
+//! Depends on `record` for the cutting, on `columns` for what each column means, and on `gather`
+//! for putting blocks together.
 
 use super::Result;
 use super::columns::{Columns, Encoding, Role, is_jodie};
@@ -26,7 +27,8 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        // Blocks are large enough that joining them costs little, and small enough for a few on each thread.
+        // Blocks are large enough that joining them costs little, and small enough for a few on
+        // each thread.
         Limits { block: 4 << 20, nodes: Names::MOST }
     }
 }
@@ -59,7 +61,8 @@ pub(super) fn read_table<T>(
     let parser = Parser::new(&label, &opening);
     let columns = &opening.columns;
     let names = Names::with_most(columns.separated, limits.nodes);
-    let mut gather = Gather::new(&label, &columns.names[parser.time], opening.lines, names, options.sort);
+    let mut gather =
+        Gather::new(&label, &columns.names[parser.time], opening.lines, names, options.sort);
     first.drain(..opening.start);
     let mut batch = vec![first];
     let many = 2 * rayon::current_num_threads();
@@ -78,7 +81,8 @@ pub(super) fn read_table<T>(
         }
     }
     if gather.events() == 0 {
-        let problem = if columns.headerless { "has no events" } else { "has a header but no events" };
+        let problem =
+            if columns.headerless { "has no events" } else { "has a header but no events" };
         return Err(InputFault::new(&label, problem, "give a file with at least one event").into());
     }
     if columns.truncated {
@@ -99,14 +103,24 @@ fn next_blocks<R: Read>(blocks: &mut Blocks<R>, many: usize) -> std::io::Result<
 }
 
 /// Passes over comments, reads the header, and finds the columns.
-fn open(file: &str, block: &[u8], separator: u8, format: Format, options: &ReadOptions) -> Result<Opening, InputFault> {
+fn open(
+    file: &str,
+    block: &[u8],
+    separator: u8,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Opening, InputFault> {
     let (start, lines) = preamble(block);
     let further = |mut fault: InputFault, lines: u64| {
         fault.line = fault.line.map(|line| line + lines);
         fault
     };
     if start == block.len() {
-        return Err(InputFault::new(file, "is empty", "give a file with a header and at least one event"));
+        return Err(InputFault::new(
+            file,
+            "is empty",
+            "give a file with a header and at least one event",
+        ));
     }
     let text = checked_text(file, block, separator, None).map_err(|fault| further(fault, 1))?;
     let mut fields = Vec::new();
@@ -115,7 +129,9 @@ fn open(file: &str, block: &[u8], separator: u8, format: Format, options: &ReadO
         End::Block if block.len() <= LONGEST_RECORD => block.len(),
         End::Block | End::OpenQuote | End::AfterQuote(_) => {
             let remedy = "close its quotes, and check that the file is a table";
-            return Err(InputFault::new(file, "has a header that cannot be read", remedy).line(lines + 1));
+            return Err(
+                InputFault::new(file, "has a header that cannot be read", remedy).line(lines + 1)
+            );
         }
     };
     let first: Vec<String> = fields.iter().map(|field| field.text(text).into_owned()).collect();
@@ -123,7 +139,8 @@ fn open(file: &str, block: &[u8], separator: u8, format: Format, options: &ReadO
     let format = if found_jodie { Format::Jodie } else { format };
     split(block, next, separator, &mut fields);
     let second = (next < block.len() && !is_blank(text, &fields)).then_some(fields.len());
-    let columns = Columns::find(file, &first, second, format, options).map_err(|fault| further(fault, lines))?;
+    let columns = Columns::find(file, &first, second, format, options)
+        .map_err(|fault| further(fault, lines))?;
     let (start, lines) = match columns.headerless {
         true => (start, lines),
         false => (next, lines + count_lines(&text[start..next])),
@@ -146,7 +163,9 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(file: &'a str, opening: &'a Opening) -> Parser<'a> {
         let Opening { columns, separator, .. } = opening;
-        let place = |wanted| columns.roles.iter().position(|role| *role == wanted).expect("columns have this role");
+        let place = |wanted| {
+            columns.roles.iter().position(|role| *role == wanted).expect("columns have this role")
+        };
         let others = columns.roles.iter().copied().enumerate();
         Parser {
             file,
@@ -155,7 +174,9 @@ impl<'a> Parser<'a> {
             source: place(Role::Source),
             destination: place(Role::Destination),
             time: place(Role::Time),
-            others: others.filter(|(_, role)| matches!(role, Role::Row | Role::Feature(_))).collect(),
+            others: others
+                .filter(|(_, role)| matches!(role, Role::Row | Role::Feature(_)))
+                .collect(),
         }
     }
 
@@ -174,7 +195,11 @@ impl<'a> Parser<'a> {
                     return Err(self.fault(line, "opens a quote that is never closed", remedy));
                 }
                 End::AfterQuote(place) => {
-                    let fault = self.fault(line, "stands after a closing quote", "double quotes that are text");
+                    let fault = self.fault(
+                        line,
+                        "stands after a closing quote",
+                        "double quotes that are text",
+                    );
                     return Err(fault.value(text[place..].lines().next().unwrap_or_default()));
                 }
             };
@@ -196,9 +221,19 @@ impl<'a> Parser<'a> {
     }
 
     #[inline]
-    fn event(&self, text: &str, fields: &[Field], line: u64, part: &mut Part) -> Result<(), InputFault> {
+    fn event(
+        &self,
+        text: &str,
+        fields: &[Field],
+        line: u64,
+        part: &mut Part,
+    ) -> Result<(), InputFault> {
         if fields.len() != self.columns.roles.len() {
-            let problem = format!("has {} fields where {} are expected", fields.len(), self.columns.roles.len());
+            let problem = format!(
+                "has {} fields where {} are expected",
+                fields.len(),
+                self.columns.roles.len()
+            );
             let remedy = "give all rows the same columns; quote fields that contain the separator";
             return Err(self.fault(line, problem, remedy));
         }
@@ -214,7 +249,9 @@ impl<'a> Parser<'a> {
             }
             part.nodes.push(&id, side).map_err(|refusal| refused(column, refusal))?;
         }
-        part.times.push(fields[self.time].raw(text)).map_err(|refusal| refused(self.time, refusal))?;
+        part.times
+            .push(fields[self.time].raw(text))
+            .map_err(|refusal| refused(self.time, refusal))?;
         for &(column, role) in &self.others {
             let field = &fields[column];
             let read = match role {
@@ -222,7 +259,9 @@ impl<'a> Parser<'a> {
                 Role::Feature(Encoding::Plain) => {
                     number::feature(field.raw(text)).map(|value| part.features.push(value))
                 }
-                Role::Feature(encoding) => super::tgb::encode(encoding, &field.text(text), &mut part.features),
+                Role::Feature(encoding) => {
+                    super::tgb::encode(encoding, &field.text(text), &mut part.features)
+                }
                 Role::Ignored | Role::Source | Role::Destination | Role::Time => Ok(()),
             };
             read.map_err(|refusal| refused(column, refusal))?;
@@ -231,7 +270,12 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn fault(&self, line: u64, problem: impl Into<String>, remedy: impl Into<String>) -> InputFault {
+    fn fault(
+        &self,
+        line: u64,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> InputFault {
         InputFault::new(self.file, problem, remedy).line(line)
     }
 }
@@ -251,10 +295,14 @@ fn checked_text<'a>(
         let field = memchr::memrchr(separator, record).map_or(record, |end| &record[end + 1..]);
         let rest = bad.split(|&byte| byte == separator || byte == b'\n').next().unwrap_or_default();
         let name = columns.and_then(|columns| columns.names.get(column).cloned());
-        InputFault::new(file, "is not valid UTF-8", "convert the file, for example with iconv -t UTF-8")
-            .line(line)
-            .column(name.unwrap_or_else(|| (column + 1).to_string()))
-            .value([field, rest].concat())
+        InputFault::new(
+            file,
+            "is not valid UTF-8",
+            "convert the file, for example with iconv -t UTF-8",
+        )
+        .line(line)
+        .column(name.unwrap_or_else(|| (column + 1).to_string()))
+        .value([field, rest].concat())
     })
 }
 
@@ -294,22 +342,30 @@ mod tests {
             let whole = read_with(&text, &options, Limits::default()).expect("a good file");
             for block in (1..200).chain([1000, 3000]) {
                 let limits = Limits { block, ..Limits::default() };
-                assert_eq!(read_with(&text, &options, limits).expect("a good file"), whole, "blocks of {block}");
+                assert_eq!(
+                    read_with(&text, &options, limits).expect("a good file"),
+                    whole,
+                    "blocks of {block}"
+                );
             }
         }
     }
 
     #[test]
     fn a_fault_s_line_does_not_depend_on_blocks() {
-        for (row, fault) in
-            [("1,2,x", "is not a time"), ("1,2", "has 2 fields"), ("1,2,5", "is before the event above")]
-        {
+        for (row, fault) in [
+            ("1,2,x", "is not a time"),
+            ("1,2", "has 2 fields"),
+            ("1,2,5", "is before the event above"),
+        ] {
             let mut text = String::from("u,i,ts\n");
             (0..100).for_each(|event| text += &format!("\"3\n3\",4,{event}\n\n"));
             text += &format!("{row}\n1,2,101\n");
             for block in 1..400 {
                 let limits = Limits { block, ..Limits::default() };
-                let error = read_with(&text, &ReadOptions::default(), limits).expect_err("a fault").to_string();
+                let error = read_with(&text, &ReadOptions::default(), limits)
+                    .expect_err("a fault")
+                    .to_string();
                 assert!(error.starts_with("e.csv, line 302"), "{error}");
                 assert!(error.contains(fault), "{error}");
             }
@@ -320,7 +376,8 @@ mod tests {
     fn more_nodes_than_fit_are_refused() {
         let limits = Limits { nodes: 3, ..Limits::default() };
         assert!(read_with("u,i,ts\n1,2,1\n3,1,2\n", &ReadOptions::default(), limits).is_ok());
-        let error = read_with("u,i,ts\n1,2,1\n3,4,2\n", &ReadOptions::default(), limits).expect_err("four nodes");
+        let error = read_with("u,i,ts\n1,2,1\n3,4,2\n", &ReadOptions::default(), limits)
+            .expect_err("four nodes");
         assert_eq!(
             error.to_string(),
             "e.csv: \"4\" is one node too many: a stream has at most 3 nodes; split the file or merge ids"

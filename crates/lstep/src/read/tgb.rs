@@ -12,13 +12,20 @@ const MOST_WORDS: f64 = 5000.0;
 const CODE: usize = 8;
 
 /// Appends the features that a field stands for.
-pub(super) fn encode(encoding: Encoding, text: &str, features: &mut Vec<f32>) -> Result<(), Refusal> {
+pub(super) fn encode(
+    encoding: Encoding,
+    text: &str,
+    features: &mut Vec<f32>,
+) -> Result<(), Refusal> {
     match encoding {
         Encoding::Plain => features.push(narrow(wide(text)?)?),
         Encoding::LogWeight => {
             let weight = wide(text)?;
             if weight < 0.0 {
-                return Err(Refusal::new("is a negative weight, which has no logarithm", "correct it or drop the row"));
+                return Err(Refusal::new(
+                    "is a negative weight, which has no logarithm",
+                    "correct it or drop the row",
+                ));
             }
             features.push(narrow(if weight == 0.0 { 0.0 } else { weight.log2() })?);
         }
@@ -76,8 +83,12 @@ mod tests {
 
     #[test]
     fn codes_are_digits_letters_and_padding() {
-        // What numpy gives for "3K1a" padded: digits as they are, ord(upper) - 44 + 9 for letters, -1 for padding.
-        assert_eq!(encoded(Encoding::Callsign, "3K1a"), Ok(vec![3.0, 40.0, 1.0, 30.0, -1.0, -1.0, -1.0, -1.0]));
+        // What numpy gives for "3K1a" padded: digits as they are, ord(upper) - 44 + 9 for letters,
+        // -1 for padding.
+        assert_eq!(
+            encoded(Encoding::Callsign, "3K1a"),
+            Ok(vec![3.0, 40.0, 1.0, 30.0, -1.0, -1.0, -1.0, -1.0])
+        );
         assert_eq!(encoded(Encoding::Typecode, "far too long"), Ok(vec![-1.0; 8]));
         assert_eq!(encoded(Encoding::Typecode, ""), Ok(vec![-1.0; 8]));
         assert!(encoded(Encoding::Callsign, "far too long").is_err());

@@ -1,7 +1,9 @@
-//! A column of times while it is read: integers, decimals or ISO 8601, whichever the file turns out to hold.
+//! A column of times while it is read: integers, decimals or ISO 8601, whichever the file turns out
+//! to hold.
 //!
-//! Integers become decimals at the first decimal, provided nothing is lost; dates are held in the coarsest unit that has been
-//! needed so far. At the end the column becomes [`Time`]s and the [`Clock`] that shows them as the file did.
+//! Integers become decimals at the first decimal, provided nothing is lost; dates are held in the
+//! coarsest unit that has been needed so far. At the end the column becomes [`Time`]s and the
+//! [`Clock`] that shows them as the file did.
 
 use super::number::Refusal;
 use crate::event::{Clock, EXACT, Instant, Time, Unit, exact};
@@ -14,17 +16,24 @@ pub(super) enum Times {
     Iso8601(Unit, Vec<i64>),
 }
 
-const NOT_A_TIME: Refusal =
-    Refusal::new("is not a time", "write integers, decimals or ISO 8601, or name the right column with --time");
-const EMPTY: Refusal = Refusal::new("is empty, but every event needs a time", "fill it or drop the row");
-const NOT_FINITE: Refusal = Refusal::new("is not a finite time", "drop the row or correct its time");
-const TOO_LARGE: Refusal =
-    Refusal::new("does not fit into 64 bits", "count times from a later origin or in a coarser unit");
+const NOT_A_TIME: Refusal = Refusal::new(
+    "is not a time",
+    "write integers, decimals or ISO 8601, or name the right column with --time",
+);
+const EMPTY: Refusal =
+    Refusal::new("is empty, but every event needs a time", "fill it or drop the row");
+const NOT_FINITE: Refusal =
+    Refusal::new("is not a finite time", "drop the row or correct its time");
+const TOO_LARGE: Refusal = Refusal::new(
+    "does not fit into 64 bits",
+    "count times from a later provenance or in a coarser unit",
+);
 const INEXACT: Refusal = Refusal::new(
     "cannot stand in one column with decimals: integers beyond 2^53 would be rounded",
-    "write all times as integers, or count them from a later origin",
+    "write all times as integers, or count them from a later provenance",
 );
-const MIXED: Refusal = Refusal::new("mixes ISO 8601 with numbers in one column", "write all times in the same way");
+const MIXED: Refusal =
+    Refusal::new("mixes ISO 8601 with numbers in one column", "write all times in the same way");
 const DISTANT: Refusal = Refusal::new(
     "is too far from 1970 for the fractions of a second in this column",
     "write fewer decimals or correct the year",
@@ -33,8 +42,10 @@ const ROUNDED: Refusal = Refusal::new(
     "has more digits than a double holds, so that two times might become one",
     "write times as integers (of nanoseconds, for example) or as ISO 8601, or with fewer digits",
 );
-const LONG_SPAN: Refusal =
-    Refusal::new("times span more than 2^53 units, so that doubles would round them", "write them in a coarser unit");
+const LONG_SPAN: Refusal = Refusal::new(
+    "times span more than 2^53 units, so that doubles would round them",
+    "write them in a coarser unit",
+);
 
 impl Default for Times {
     fn default() -> Times {
@@ -90,7 +101,10 @@ impl Times {
         match self {
             Times::Iso8601(unit, times) => {
                 let per_unit = 1_000_000_000 / unit.per_second();
-                times.push(i64::try_from(instant.nanoseconds() / i128::from(per_unit)).map_err(|_| DISTANT)?);
+                times.push(
+                    i64::try_from(instant.nanoseconds() / i128::from(per_unit))
+                        .map_err(|_| DISTANT)?,
+                );
                 Ok(())
             }
             _ => Err(MIXED),
@@ -101,7 +115,10 @@ impl Times {
     pub(super) fn first_decrease(&self, from: usize) -> Option<usize> {
         fn place<T: PartialOrd>(times: &[T], from: usize) -> Option<usize> {
             let before = from.saturating_sub(1);
-            times[before..].windows(2).position(|pair| pair[1] < pair[0]).map(|place| before + place + 1)
+            times[before..]
+                .windows(2)
+                .position(|pair| pair[1] < pair[0])
+                .map(|place| before + place + 1)
         }
         match self {
             Times::Integer(times) | Times::Iso8601(_, times) => place(times, from),
@@ -125,8 +142,12 @@ impl Times {
     pub(super) fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         match self {
-            Times::Integer(times) | Times::Iso8601(_, times) => order.sort_by_key(|&place| times[place as usize]),
-            Times::Float(times) => order.sort_by(|&a, &b| times[a as usize].total_cmp(&times[b as usize])),
+            Times::Integer(times) | Times::Iso8601(_, times) => {
+                order.sort_by_key(|&place| times[place as usize])
+            }
+            Times::Float(times) => {
+                order.sort_by(|&a, &b| times[a as usize].total_cmp(&times[b as usize]))
+            }
         }
         order
     }
@@ -146,7 +167,9 @@ impl Times {
     /// Drops fractions, as TGB does when it casts times to integers.
     pub(super) fn truncate(&mut self) -> Result<(), Refusal> {
         if let Times::Float(times) = self {
-            let whole = times.iter().map(|time| exact(time.trunc() as i128).map(|time| time.value() as i64));
+            let whole = times
+                .iter()
+                .map(|time| exact(time.trunc() as i128).map(|time| time.value() as i64));
             *self = Times::Integer(whole.collect::<Option<_>>().ok_or(TOO_LARGE)?);
         }
         Ok(())
@@ -172,7 +195,8 @@ impl Times {
             _ => {}
         }
         match (self, later) {
-            (Times::Integer(times), Times::Integer(more)) | (Times::Iso8601(_, times), Times::Iso8601(_, more)) => {
+            (Times::Integer(times), Times::Integer(more))
+            | (Times::Iso8601(_, times), Times::Iso8601(_, more)) => {
                 times.extend(more);
             }
             (Times::Float(times), Times::Float(more)) => times.extend(more),
@@ -181,20 +205,23 @@ impl Times {
         Ok(())
     }
 
-    /// The numbers that the rest of the program works with, and the clock that shows them as the file did.
+    /// The numbers that the rest of the program works with, and the clock that shows them as the
+    /// file did.
     pub(super) fn finish(self) -> Result<(Vec<Time>, Clock), Refusal> {
         match self {
             Times::Float(times) => {
-                let times = times.into_iter().map(|time| Time::new(time).expect("checked when it was read"));
+                let times = times
+                    .into_iter()
+                    .map(|time| Time::new(time).expect("checked when it was read"));
                 Ok((times.collect(), Clock::Float))
             }
             Times::Integer(times) => {
-                let (times, origin) = from_origin(times)?;
-                Ok((times, Clock::Integer { origin }))
+                let (times, provenance) = from_origin(times)?;
+                Ok((times, Clock::Integer { provenance }))
             }
             Times::Iso8601(unit, times) => {
-                let (times, origin) = from_origin(times)?;
-                Ok((times, Clock::Iso8601 { unit, origin }))
+                let (times, provenance) = from_origin(times)?;
+                Ok((times, Clock::Iso8601 { unit, provenance }))
             }
         }
     }
@@ -241,16 +268,22 @@ impl Times {
     }
 }
 
-/// Whether a decimal comes back from a double as it was written: as its shortest name, or printed with as many digits. A double holds
-/// fifteen digits, whatever they are; of more, two different times might become one.
+/// Whether a decimal comes back from a double as it was written: as its shortest name, or printed
+/// with as many digits. A double holds fifteen digits, whatever they are; of more, two different
+/// times might become one.
 fn is_kept(text: &str, number: f64) -> bool {
-    let digits = text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E')).filter(u8::is_ascii_digit).count();
+    let digits = text
+        .bytes()
+        .take_while(|byte| !matches!(byte, b'e' | b'E'))
+        .filter(u8::is_ascii_digit)
+        .count();
     if digits <= 15 {
         return true;
     }
     let written = significant(text);
     written == significant(&format!("{number:e}"))
-        || written == significant(&format!("{number:.*e}", significant_digits(text).saturating_sub(1)))
+        || written
+            == significant(&format!("{number:.*e}", significant_digits(text).saturating_sub(1)))
 }
 
 /// Digits from the first that is not zero.
@@ -259,7 +292,8 @@ fn significant_digits(text: &str) -> usize {
     mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|&digit| digit == b'0').count()
 }
 
-/// A number's sign, its digits without zeros at either end, and the power of ten of the first of them.
+/// A number's sign, its digits without zeros at either end, and the power of ten of the first of
+/// them.
 fn significant(text: &str) -> (bool, String, i64) {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(0);
@@ -275,12 +309,14 @@ fn from_origin(times: Vec<i64>) -> Result<(Vec<Time>, i64), Refusal> {
     let (Some(&earliest), Some(&latest)) = (times.iter().min(), times.iter().max()) else {
         return Ok((Vec::new(), 0));
     };
-    let origin = if earliest >= -EXACT && latest <= EXACT { 0 } else { earliest };
-    if i128::from(latest) - i128::from(origin) > i128::from(EXACT) {
+    let provenance = if earliest >= -EXACT && latest <= EXACT { 0 } else { earliest };
+    if i128::from(latest) - i128::from(provenance) > i128::from(EXACT) {
         return Err(LONG_SPAN);
     }
-    let times = times.into_iter().map(|time| Time::new((time - origin) as f64).expect("an integer is finite"));
-    Ok((times.collect(), origin))
+    let times = times
+        .into_iter()
+        .map(|time| Time::new((time - provenance) as f64).expect("an integer is finite"));
+    Ok((times.collect(), provenance))
 }
 
 /// An integer of at most 18 digits, the common case.
@@ -333,7 +369,7 @@ mod tests {
     fn a_span_that_doubles_would_round_is_refused() {
         assert_eq!(
             column(&["0", "9007199254740992"]).expect("read").finish().expect("2^53 is exact").1,
-            Clock::Integer { origin: 0 }
+            Clock::Integer { provenance: 0 }
         );
         assert_eq!(column(&["-1", "9007199254740993"]).expect("read").finish(), Err(LONG_SPAN));
     }
@@ -347,16 +383,27 @@ mod tests {
 
     #[test]
     fn a_decimal_that_a_double_would_round_is_refused() {
-        for text in ["1700000000.000000399", "1700000000.1234568", "1700000000000000059.5", "0.30000000000000001"] {
+        for text in [
+            "1700000000.000000399",
+            "1700000000.1234568",
+            "1700000000000000059.5",
+            "0.30000000000000001",
+        ] {
             assert_eq!(column(&[text]), Err(ROUNDED), "{text}");
         }
         // Shortest names, and doubles printed with 17 digits, with 19, and with an exponent.
         let number: f64 = 1_700_000_000.123_456_7;
-        let printed =
-            [format!("{number:?}"), format!("{number:.7}"), format!("{number:.16e}"), format!("{number:.18e}")];
-        for text in
-            printed.iter().map(String::as_str).chain(["0.30000000000000004", "-1082008561.5000000000000", "00.1"])
-        {
+        let printed = [
+            format!("{number:?}"),
+            format!("{number:.7}"),
+            format!("{number:.16e}"),
+            format!("{number:.18e}"),
+        ];
+        for text in printed.iter().map(String::as_str).chain([
+            "0.30000000000000004",
+            "-1082008561.5000000000000",
+            "00.1",
+        ]) {
             let read = column(&[text]).expect("a double's own name");
             assert_eq!(read, Times::Float(vec![text.parse().expect("a number")]), "{text}");
         }
@@ -364,12 +411,20 @@ mod tests {
 
     #[test]
     fn dates_are_held_in_the_coarsest_unit_that_fits() {
-        assert_eq!(column(&["2021-03-04", "2021-03-04T00:00:01Z"]).expect("dates").finish().expect("exact").1, {
-            Clock::Iso8601 { unit: Unit::Second, origin: 0 }
-        });
+        assert_eq!(
+            column(&["2021-03-04", "2021-03-04T00:00:01Z"])
+                .expect("dates")
+                .finish()
+                .expect("exact")
+                .1,
+            { Clock::Iso8601 { unit: Unit::Second, provenance: 0 } }
+        );
         let texts = ["2021-03-04T00:00:00.000000Z", "2021-03-04T00:00:00.000250Z"];
         assert_eq!(shown(&texts), texts);
-        assert_eq!(shown(&["2021-03-04", "2021-03-04T00:00:00.000000001Z"])[1], "2021-03-04T00:00:00.000000001Z");
+        assert_eq!(
+            shown(&["2021-03-04", "2021-03-04T00:00:00.000000001Z"])[1],
+            "2021-03-04T00:00:00.000000001Z"
+        );
         assert_eq!(column(&["0001-01-01", "2021-03-04T00:00:00.000000001Z"]), Err(DISTANT));
     }
 

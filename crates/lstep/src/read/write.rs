@@ -1,7 +1,9 @@
-//! Events back into files, so that reading them again gives the same stream: names, times and features.
+//! Events back into files, so that reading them again gives the same stream: names, times and
+//! features.
 //!
-//! A file is written beside its place and then renamed, so that an interrupted run leaves no half file. Here are tables and
-//! Parquet; `layout` knows the field's other forms and says what they cannot hold.
+//! A file is written beside its place and then renamed, so that an interrupted run leaves no half
+//! file. Here are tables and Parquet; `layout` knows the field's other forms and says what they
+//! cannot hold.
 
 mod dgb;
 mod jodie;
@@ -20,15 +22,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes events to a file: Parquet if it is named so, otherwise CSV, or TSV for `.tsv`, compressed for `.gz` and `.zst`.
+/// Writes events to a file: Parquet if it is named so, otherwise CSV, or TSV for `.tsv`, compressed
+/// for `.gz` and `.zst`.
 ///
-/// CSV has no place to say that the sides are separated: such a file is read again with `bipartite` set.
+/// CSV has no place to say that the sides are separated: such a file is read again with `bipartite`
+/// set.
 pub fn write_events(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
     let path = path.as_ref();
     if Format::of_name(path) == Format::Parquet {
         return write_file(path, |file| super::parquet::write(file, data));
     }
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let name =
+        path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let separator = if without_compression(&name).ends_with(".tsv") { b'\t' } else { b',' };
     write_text(path, |mut out| write_csv(&mut out, data, separator))
 }
@@ -47,7 +52,10 @@ pub fn write_csv(out: &mut impl Write, data: &Dataset, separator: u8) -> io::Res
             line.push(separator);
         }
         line.extend_from_slice(data.clock.show(event.time).as_bytes());
-        features.row(event.number as usize).iter().try_for_each(|value| write!(line, "{between}{value:?}"))
+        features
+            .row(event.number as usize)
+            .iter()
+            .try_for_each(|value| write!(line, "{between}{value:?}"))
     })
 }
 
@@ -66,7 +74,8 @@ fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>
 
 /// Writes a file of text, compressed if its name ends so.
 fn write_text(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let ending =
+        path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     write_file(path, |mut file| match ending.as_str() {
         "gz" => {
             let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());

@@ -1,12 +1,16 @@
-//! Pictures of a run's answers: how well scores part what happened from what did not, whether probabilities mean what they say, and
-//! where in the test part the model is good.
+//! Pictures of a run's answers: how well scores part what happened from what did not, whether
+//! probabilities mean what they say, and where in the test part the model is good.
 
 use super::chart::{Ink, Mark, Plot};
-use super::figures::{by_activity, by_time, calibration, classes, earlier_events, precision_recall, roc, spread};
+use super::figures::{
+    by_activity, by_time, calibration, classes, earlier_events, precision_recall, roc, spread,
+};
 use super::scale::{Axis, grouped, short};
 use super::stream;
+use crate::evaluation::ScoreLog;
 use crate::protocol::Setting;
-use crate::run::{Examined, Examinee, Record, ResultRow, Trained};
+use crate::results::ResultRow;
+use crate::training::{EvaluationWithBaselines, ScoredModel, TrainedRun};
 
 /// Bins of a distribution of scores.
 const BINS: usize = 36;
@@ -20,9 +24,10 @@ pub fn quality_of(row: &ResultRow) -> (&'static str, f64) {
 }
 
 /// What the answers are, in a sentence.
-pub fn about(setting: Setting, shown: &[&Record]) -> String {
+pub fn about(setting: Setting, shown: &[&ScoreLog]) -> String {
     let thinned = shown.iter().map(|record| record.every).max().unwrap_or(1);
-    let part = if thinned > 1 { format!(" One in {thinned} questions is drawn.") } else { String::new() };
+    let part =
+        if thinned > 1 { format!(" One in {thinned} questions is drawn.") } else { String::new() };
     format!(
         "The scores of the test questions, {setting} setting. Pooled over all steps; all negatives of an event together weigh as much as the \
          event.{part}"
@@ -30,13 +35,14 @@ pub fn about(setting: Setting, shown: &[&Record]) -> String {
 }
 
 /// Curves, calibration and distributions of the answers.
-pub fn charts(examined: &Examined, shown: &[&Record]) -> Vec<String> {
-    let mut charts = vec![curves(examined, shown, true), curves(examined, shown, false), reliability(shown)];
+pub fn charts(evaluated: &EvaluationWithBaselines, shown: &[&ScoreLog]) -> Vec<String> {
+    let mut charts =
+        vec![curves(evaluated, shown, true), curves(evaluated, shown, false), reliability(shown)];
     charts.extend(shown.iter().map(|record| distribution(record)));
     charts
 }
 
-fn curves(examined: &Examined, shown: &[&Record], is_roc: bool) -> String {
+fn curves(evaluated: &EvaluationWithBaselines, shown: &[&ScoreLog], is_roc: bool) -> String {
     let (title, about, across, up) = if is_roc {
         let about = "Share of true events found against share of negatives taken for true, for every threshold. The diagonal is \
                      guessing.";
@@ -45,11 +51,16 @@ fn curves(examined: &Examined, shown: &[&Record], is_roc: bool) -> String {
         let about = "Of what is taken for true, how much is; for every threshold. Equal weights put guessing at 0.5.";
         ("Precision and recall", about, "recall: share of true events found", "precision")
     };
-    let mut plot = Plot::new(title, about, Axis::between(across, 0.0, 1.0), Axis::between(up, 0.0, 1.0));
-    let mut add = |name: String, ink: Ink, record: &Record| {
+    let mut plot =
+        Plot::new(title, about, Axis::between(across, 0.0, 1.0), Axis::between(up, 0.0, 1.0));
+    let mut add = |name: String, ink: Ink, record: &ScoreLog| {
         let curve = if is_roc { roc(record) } else { precision_recall(record) };
         let says = |(x, y, score): (f64, f64, f64)| {
-            Mark::new(x, y, format!("{name}\n{across} {x:.3}\n{up} {y:.3}\nscore at least {}", short(score)))
+            Mark::new(
+                x,
+                y,
+                format!("{name}\n{across} {x:.3}\n{up} {y:.3}\nscore at least {}", short(score)),
+            )
         };
         let marks = curve.places.into_iter().map(says).collect();
         plot = plot.clone().line(&name, ink, marks);
@@ -57,7 +68,7 @@ fn curves(examined: &Examined, shown: &[&Record], is_roc: bool) -> String {
     for (place, record) in shown.iter().enumerate() {
         add(format!("{} negatives", record.strategy), Ink::Kind(place), record);
     }
-    if let Some((name, record)) = best_rival(examined) {
+    if let Some((name, record)) = best_rival(evaluated) {
         add(format!("{name}, {} negatives", record.strategy), Ink::Kind(5), record);
     }
     let (from, to) = if is_roc { ((0.0, 0.0), (1.0, 1.0)) } else { ((0.0, 0.5), (1.0, 0.5)) };
@@ -65,13 +76,13 @@ fn curves(examined: &Examined, shown: &[&Record], is_roc: bool) -> String {
 }
 
 /// The counting model that is best on the first kind of question, with its answers there.
-fn best_rival(examined: &Examined) -> Option<(&str, &Record)> {
-    let quality = |model: &&Examinee| model.results.first().map_or(0.0, |row| quality_of(row).1);
-    let best = examined.counting.iter().max_by(|a, b| quality(a).total_cmp(&quality(b)))?;
+fn best_rival(evaluated: &EvaluationWithBaselines) -> Option<(&str, &ScoreLog)> {
+    let quality = |model: &&ScoredModel| model.results.first().map_or(0.0, |row| quality_of(row).1);
+    let best = evaluated.counting.iter().max_by(|a, b| quality(a).total_cmp(&quality(b)))?;
     Some((&best.name, best.records.first()?))
 }
 
-fn reliability(shown: &[&Record]) -> String {
+fn reliability(shown: &[&ScoreLog]) -> String {
     let mut plot = Plot::new(
         "Reliability",
         "Of all that was said with a probability, how much came true. On the diagonal, probabilities mean what they say. The number \
@@ -83,7 +94,10 @@ fn reliability(shown: &[&Record]) -> String {
         let found = calibration(record);
         let name = format!("{} negatives: ECE {:.3}", record.strategy, found.error);
         let marks = found.bins.iter().map(|&(said, came, share)| {
-            let says = format!("said {said:.3}, came true {came:.3}\n{:.1} % of all answers", 100.0 * share);
+            let says = format!(
+                "said {said:.3}, came true {came:.3}\n{:.1} % of all answers",
+                100.0 * share
+            );
             Mark::new(said, came, format!("{} negatives\n{says}", record.strategy))
         });
         plot = plot.line(&name, Ink::Kind(place), marks.collect());
@@ -91,15 +105,19 @@ fn reliability(shown: &[&Record]) -> String {
     plot.rule(Some("perfectly calibrated"), (0.0, 0.0), (1.0, 1.0)).draw()
 }
 
-fn distribution(record: &Record) -> String {
+fn distribution(record: &ScoreLog) -> String {
     let found = spread(record, BINS);
     let marks = |of: &dyn Fn(&(f64, f64)) -> f64, name: &str| -> Vec<Mark> {
         let bins = found.bins.iter().enumerate();
         bins.map(|(bin, shares)| {
             let middle = found.low + (bin as f64 + 0.5) * found.width;
             let (from, to) = (middle - found.width / 2.0, middle + found.width / 2.0);
-            let says =
-                format!("{:.1} % of the {name}\nscore from {} to {}", 100.0 * of(shares), short(from), short(to));
+            let says = format!(
+                "{:.1} % of the {name}\nscore from {} to {}",
+                100.0 * of(shares),
+                short(from),
+                short(to)
+            );
             Mark::new(middle, 100.0 * of(shares), says)
         })
         .collect()
@@ -116,20 +134,27 @@ fn distribution(record: &Record) -> String {
 }
 
 /// Quality over time and by activity.
-pub fn quality(trained: &Trained, examined: &Examined, shown: &[&Record]) -> Vec<String> {
+pub fn quality(
+    trained: &TrainedRun,
+    evaluated: &EvaluationWithBaselines,
+    shown: &[&ScoreLog],
+) -> Vec<String> {
     let Some(first) = shown.first() else { return Vec::new() };
     let metric = if first.is_ranked() { "MRR" } else { "AP" };
     let (events, clock) = (trained.stream().log.events(), &trained.stream().clock);
     let groups = TIMES.min(first.len().div_ceil(100)).max(1);
-    let rival = best_rival(examined).map(|(name, record)| (format!("{name}, {} negatives", record.strategy), record));
-    let mut all: Vec<(String, Ink, &Record)> = Vec::new();
+    let rival = best_rival(evaluated)
+        .map(|(name, record)| (format!("{name}, {} negatives", record.strategy), record));
+    let mut all: Vec<(String, Ink, &ScoreLog)> = Vec::new();
     for (place, record) in shown.iter().enumerate() {
         all.push((format!("{} negatives", record.strategy), Ink::Kind(place), record));
     }
     all.extend(rival.into_iter().map(|(name, record)| (name, Ink::Kind(5), record)));
 
-    let spans: Vec<(f64, f64)> = by_time(first, events, groups).iter().map(|group| group.span).collect();
-    let (from, to) = (spans.first().map_or(0.0, |span| span.0), spans.last().map_or(1.0, |span| span.1));
+    let spans: Vec<(f64, f64)> =
+        by_time(first, events, groups).iter().map(|group| group.span).collect();
+    let (from, to) =
+        (spans.first().map_or(0.0, |span| span.0), spans.last().map_or(1.0, |span| span.1));
     let mut over_time = Plot::new(
         &format!("{metric} over time"),
         "The test part in groups of equally many events, each drawn in the middle of its time.",
@@ -138,8 +163,13 @@ pub fn quality(trained: &Trained, examined: &Examined, shown: &[&Record]) -> Vec
     );
     for (name, ink, record) in &all {
         let marks = by_time(record, events, groups).into_iter().map(|group| {
-            let (from, to) = (stream::say_time(clock, group.span.0), stream::say_time(clock, group.span.1));
-            let says = format!("{name}\n{metric} {:.4}\n{} events\n{from} to {to}", group.quality, grouped(group.rows));
+            let (from, to) =
+                (stream::say_time(clock, group.span.0), stream::say_time(clock, group.span.1));
+            let says = format!(
+                "{name}\n{metric} {:.4}\n{} events\n{from} to {to}",
+                group.quality,
+                grouped(group.rows)
+            );
             Mark::new((group.span.0 + group.span.1) / 2.0, group.quality, says)
         });
         over_time = over_time.line(name, *ink, marks.collect());

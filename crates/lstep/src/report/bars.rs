@@ -1,4 +1,5 @@
-//! Bars from the left, one below the other, each with its name and its value written out: for times.
+//! Bars from the left, one below the other, each with its name and its value written out: for
+//! times.
 
 use super::chart::{Ink, WIDTH, escape, figure, svg};
 use std::fmt::Write;
@@ -21,7 +22,8 @@ const TOP: f64 = 22.0;
 /// The bars as a figure; `label` says what their length is, with its unit.
 pub fn bars(title: &str, about: &str, label: &str, bars: &[Bar]) -> String {
     let longest = bars.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
-    let mut drawing = format!("<text class=\"label across\" x=\"4\" y=\"13\">{}</text>", escape(label));
+    let mut drawing =
+        format!("<text class=\"label across\" x=\"4\" y=\"13\">{}</text>", escape(label));
     for (row, bar) in bars.iter().enumerate() {
         let y = TOP + row as f64 * ROW;
         let length = (bar.value / longest * (WIDTH - 8.0)).max(1.0);

@@ -1,11 +1,12 @@
-//! The page of the theorem: how far approximate positions moved, node by node, beside what the filter allows.
+//! The page of the theorem: how far approximate positions moved, node by node, beside what the
+//! filter allows.
 
 use super::chart::{Ink, Mark, Plot};
-use super::exhibits::class_name;
+use super::diagnostics::class_name;
 use super::figures::{class_of, classes, quantile};
 use super::page::{Cell, Page, Table};
 use super::scale::{Axis, counted, grouped, short};
-use crate::run::{BoundReport, NodeBound};
+use crate::audit::{BoundReport, NodeBound};
 
 /// Nodes that the table lists at most.
 const LISTED: usize = 30;
@@ -16,7 +17,10 @@ const DRAWN: usize = 800;
 pub fn bound_page(report: &BoundReport) -> String {
     let subtitle = "How far approximate positions move from one step to the next (Theorem 1 of the paper: at most epsilon, which \
                     depends on the filter), measured over validation and test.";
-    let mut page = Page::new(&format!("The bound on {} positions, {}", report.model, report.dataset), subtitle);
+    let mut page = Page::new(
+        &format!("The bound on {} positions, {}", report.model, report.dataset),
+        subtitle,
+    );
     let mut moves: Vec<f64> = report.nodes.iter().map(|node| node.largest_move).collect();
     moves.sort_unstable_by(f64::total_cmp);
     let mut bounds: Vec<f64> = report.nodes.iter().map(|node| node.bound).collect();
@@ -54,7 +58,10 @@ pub fn bound_page(report: &BoundReport) -> String {
         ));
     }
     page.charts([scatter(report, false), scatter(report, true)]);
-    page.section("The filter", "epsilon = S (2L - 2) A P, with P the longest position of a node's window.");
+    page.section(
+        "The filter",
+        "epsilon = S (2L - 2) A P, with P the longest position of a node's window.",
+    );
     page.table(&filter(report));
     page.section("Nodes", "The busiest first. Moves are 2-norms of the difference between two steps; bounds are those at the largest move.");
     page.table(&nodes(&report.nodes));
@@ -72,8 +79,12 @@ fn scatter(report: &BoundReport, direct: bool) -> String {
         ("Largest move against the theorem's bound", about)
     };
     let every = report.nodes.len().div_ceil(DRAWN).max(1);
-    let shown: Vec<&NodeBound> =
-        report.nodes.iter().step_by(every).filter(|node| node.largest_move > 0.0 && bound(node) > 0.0).collect();
+    let shown: Vec<&NodeBound> = report
+        .nodes
+        .iter()
+        .step_by(every)
+        .filter(|node| node.largest_move > 0.0 && bound(node) > 0.0)
+        .collect();
     let activity: Vec<u32> = shown.iter().map(|node| node.events as u32).collect();
     let starts = classes(&activity, 5);
     let mut plot = Plot::new(
@@ -94,7 +105,12 @@ fn scatter(report: &BoundReport, direct: bool) -> String {
             );
             Mark::new(bound(node), node.largest_move, says)
         };
-        plot = plot.dots(&class_name(&starts, class, &activity), Ink::Amount(class), 3.2, members.map(mark).collect());
+        plot = plot.dots(
+            &class_name(&starts, class, &activity),
+            Ink::Amount(class),
+            3.2,
+            members.map(mark).collect(),
+        );
     }
     let ends = shown.iter().fold((f64::MAX, 0.0f64), |(low, high), node| {
         (low.min(node.largest_move).min(bound(node)), high.max(node.largest_move).max(bound(node)))
@@ -110,7 +126,10 @@ fn filter(report: &BoundReport) -> Table {
     let filter = &report.filter;
     for (what, value) in [
         ("L, remembered steps", grouped(filter.snapshots)),
-        ("S, the largest over dimensions of the sum of |eigenvalue times filter|", short(filter.filter_sum)),
+        (
+            "S, the largest over dimensions of the sum of |eigenvalue times filter|",
+            short(filter.filter_sum),
+        ),
         (
             "S with eigenvalues 2 - cos as the paper's lemma prints them (the ring's are 2 - 2 cos)",
             short(filter.filter_sum_as_printed),

@@ -1,16 +1,17 @@
 //! Charts as SVG, drawn here: no script is needed to see them, and no network.
 //!
-//! A [`Plot`] is layers over two axes. Colours are variables of the page's style, so that light and dark are one drawing; every mark
-//! that has a value carries it as `<title>`, which the page's script turns into hover values. All texts are given plainly and are
-//! escaped here.
+//! A [`Plot`] is layers over two axes. Colours are variables of the page's style, so that light and
+//! dark are one drawing; every mark that has a value carries it as `<title>`, which the page's
+//! script turns into hover values. All texts are given plainly and are escaped here.
 
 use super::scale::{Axis, Scale};
 use std::fmt::Write;
 
-/// Width of the drawing; the page scales it down to a phone's width, where its letters are still readable.
+/// Width of the drawing; the page scales it down to a phone's width, where its letters are still
+/// readable.
 pub(super) const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 270.0;
-/// Room for the labels of the second axis, at least.
+/// Scratch for the labels of the second axis, at least.
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 26.0;
@@ -131,7 +132,14 @@ impl Plot {
 
     /// Adds an area between two curves.
     #[must_use]
-    pub fn band(mut self, name: &str, ink: Ink, at: Vec<f64>, low: Vec<f64>, high: Vec<f64>) -> Plot {
+    pub fn band(
+        mut self,
+        name: &str,
+        ink: Ink,
+        at: Vec<f64>,
+        low: Vec<f64>,
+        high: Vec<f64>,
+    ) -> Plot {
         self.legend.push((name.into(), ink, Symbol::Patch));
         self.layers.push(Layer::Band { at, low, high, ink });
         self
@@ -222,7 +230,9 @@ fn legend(entries: &[(String, Ink, Symbol)]) -> String {
                 ink.dashes()
             ),
             Symbol::Patch => {
-                format!("<rect x=\"3\" width=\"16\" height=\"12\" style=\"fill:{colour}\" opacity=\"0.6\"/>")
+                format!(
+                    "<rect x=\"3\" width=\"16\" height=\"12\" style=\"fill:{colour}\" opacity=\"0.6\"/>"
+                )
             }
             Symbol::Dot => format!("<circle cx=\"11\" cy=\"6\" r=\"5\" style=\"fill:{colour}\"/>"),
             Symbol::Letter(letter) => format!(
@@ -242,7 +252,9 @@ fn legend(entries: &[(String, Ink, Symbol)]) -> String {
 impl Layer {
     /// All numbers on one axis, to find its range.
     fn values(&self, up: bool) -> Vec<f64> {
-        let of = |marks: &[Mark]| -> Vec<f64> { marks.iter().map(|mark| if up { mark.y } else { mark.x }).collect() };
+        let of = |marks: &[Mark]| -> Vec<f64> {
+            marks.iter().map(|mark| if up { mark.y } else { mark.x }).collect()
+        };
         match self {
             Layer::Line { marks, .. } | Layer::Dots { marks, .. } => of(marks),
             Layer::Lettered { mark, .. } => of(std::slice::from_ref(mark)),
@@ -261,7 +273,9 @@ impl Layer {
                     at.clone()
                 }
             }
-            Layer::Moves { moves, .. } => moves.iter().flat_map(|m| if up { [m.1, m.3] } else { [m.0, m.2] }).collect(),
+            Layer::Moves { moves, .. } => {
+                moves.iter().flat_map(|m| if up { [m.1, m.3] } else { [m.0, m.2] }).collect()
+            }
             Layer::Rule { from, to } => {
                 if up {
                     vec![from.1, to.1]
@@ -284,7 +298,8 @@ struct Frame<'p> {
 
 impl<'p> Frame<'p> {
     fn new(plot: &'p Plot, x: (f64, f64), y: (f64, f64)) -> Frame<'p> {
-        let longest = plot.up.tick_labels(y, 5).iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0);
+        let longest =
+            plot.up.tick_labels(y, 5).iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0);
         Frame { plot, x, y, left: LEFT.max(longest as f64 * LETTER + 10.0) }
     }
 
@@ -313,7 +328,8 @@ impl<'p> Frame<'p> {
             let x = self.x(value);
             let half = label.chars().count() as f64 * LETTER / 2.0;
             // A label at the edge ends there instead of being cut off.
-            let (at, anchor) = if x + half > WIDTH { (WIDTH - 1.0, "end") } else { (x.max(half), "middle") };
+            let (at, anchor) =
+                if x + half > WIDTH { (WIDTH - 1.0, "end") } else { (x.max(half), "middle") };
             let _ = write!(
                 out,
                 "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" \
@@ -338,8 +354,12 @@ impl<'p> Frame<'p> {
         let room = WIDTH - self.left - RIGHT;
         for most in (1..=7).rev() {
             let ticks = self.plot.across.tick_labels(self.x, most);
-            let longest = ticks.iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0) as f64 * LETTER + 8.0;
-            if longest * ticks.len() as f64 <= room || matches!(self.plot.across.scale, Scale::Names(_)) {
+            let longest = ticks.iter().map(|tick| tick.1.chars().count()).max().unwrap_or(0) as f64
+                * LETTER
+                + 8.0;
+            if longest * ticks.len() as f64 <= room
+                || matches!(self.plot.across.scale, Scale::Names(_))
+            {
                 return ticks;
             }
         }
@@ -349,8 +369,10 @@ impl<'p> Frame<'p> {
     fn layer(&self, out: &mut String, layer: &Layer) {
         match layer {
             Layer::Line { marks, ink, dots } => {
-                let path: Vec<String> =
-                    marks.iter().map(|mark| format!("{:.1} {:.1}", self.x(mark.x), self.y(mark.y))).collect();
+                let path: Vec<String> = marks
+                    .iter()
+                    .map(|mark| format!("{:.1} {:.1}", self.x(mark.x), self.y(mark.y)))
+                    .collect();
                 if !path.is_empty() {
                     let _ = write!(
                         out,
@@ -373,31 +395,54 @@ impl<'p> Frame<'p> {
                 );
             }
             Layer::Band { at, low, high, ink } => {
-                let there = at.iter().zip(high).map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
-                let back = at.iter().zip(low).rev().map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
+                let there = at
+                    .iter()
+                    .zip(high)
+                    .map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
+                let back = at
+                    .iter()
+                    .zip(low)
+                    .rev()
+                    .map(|(x, y)| format!("{:.1} {:.1}", self.x(*x), self.y(*y)));
                 let path: Vec<String> = there.chain(back).collect();
-                let _ =
-                    write!(out, "<path class=\"band\" style=\"fill:{}\" d=\"M{}Z\"/>", ink.variable(), path.join("L"));
+                let _ = write!(
+                    out,
+                    "<path class=\"band\" style=\"fill:{}\" d=\"M{}Z\"/>",
+                    ink.variable(),
+                    path.join("L")
+                );
             }
             Layer::Moves { moves, ink } => {
                 let mut path = String::new();
                 for &(x0, y0, x1, y1) in moves {
-                    let _ = write!(path, "M{:.1} {:.1}L{:.1} {:.1}", self.x(x0), self.y(y0), self.x(x1), self.y(y1));
+                    let _ = write!(
+                        path,
+                        "M{:.1} {:.1}L{:.1} {:.1}",
+                        self.x(x0),
+                        self.y(y0),
+                        self.x(x1),
+                        self.y(y1)
+                    );
                 }
-                let _ = write!(out, "<path class=\"moves\" style=\"stroke:{}\" d=\"{path}\"/>", ink.variable());
+                let _ = write!(
+                    out,
+                    "<path class=\"moves\" style=\"stroke:{}\" d=\"{path}\"/>",
+                    ink.variable()
+                );
             }
             Layer::Columns { marks, half, ink } => {
-                let ground = self.y(0.0_f64.clamp(self.y.0, self.y.1));
+                let context = self.y(0.0_f64.clamp(self.y.0, self.y.1));
                 for mark in marks {
-                    let (x0, x1, y) = (self.x(mark.x - half), self.x(mark.x + half), self.y(mark.y));
+                    let (x0, x1, y) =
+                        (self.x(mark.x - half), self.x(mark.x + half), self.y(mark.y));
                     let _ = write!(
                         out,
                         "<rect class=\"mark\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" style=\"fill:{}\" \
                          opacity=\"0.6\"><title>{}</title></rect>",
                         x0,
-                        y.min(ground),
+                        y.min(context),
                         (x1 - x0).max(0.5),
-                        (ground - y).abs(),
+                        (context - y).abs(),
                         ink.variable(),
                         escape(&mark.says)
                     );
@@ -470,8 +515,8 @@ mod tests {
 
     #[test]
     fn no_label_is_cut_off_at_the_right_edge() {
-        let axis =
-            Axis::between("when", 0.0, 1.0).with_ticks(vec![(0.0, "2026-01-01".into()), (1.0, "2026-12-31".into())]);
+        let axis = Axis::between("when", 0.0, 1.0)
+            .with_ticks(vec![(0.0, "2026-01-01".into()), (1.0, "2026-12-31".into())]);
         let drawn = Plot::new("t", "", axis, Axis::new("y")).draw();
         assert!(drawn.contains("text-anchor=\"end\">2026-12-31"), "{drawn}");
     }

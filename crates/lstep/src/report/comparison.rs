@@ -1,21 +1,29 @@
-//! The report of a comparison: its tables, which differences are more than chance, and what quality costs.
+//! The report of a comparison: its tables, which differences are more than chance, and what quality
+//! costs.
 
 use super::chart::{Ink, Mark, Plot};
 use super::page::{Cell, Page, Table};
 use super::ranks::{Ranks, rank_chart};
 use super::scale::{Axis, grouped, seconds, short};
-use crate::run::{CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow};
+use crate::experiments::{
+    CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow,
+};
 
 /// Datasets that get a chart of their own at most.
 const DATASETS: usize = 6;
 
 /// A comparison as a page.
 pub fn comparison_page(comparison: &Comparison) -> String {
-    let datasets: Vec<&str> = comparison.datasets.iter().map(|dataset| dataset.name.as_str()).collect();
+    let datasets: Vec<&str> =
+        comparison.datasets.iter().map(|dataset| dataset.name.as_str()).collect();
     let subtitle = format!(
         "{} models on {} ({}), seeds {}.",
         comparison.models.len(),
-        if datasets.len() == 1 { "one dataset".into() } else { format!("{} datasets", datasets.len()) },
+        if datasets.len() == 1 {
+            "one dataset".into()
+        } else {
+            format!("{} datasets", datasets.len())
+        },
         datasets.join(", "),
         comparison.seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     );
@@ -33,7 +41,8 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         let ranks = ranks(table);
         (ranks.datasets > 0).then(|| rank_chart(&format!("Ranks: {}", table.title()), &ranks))
     };
-    let charts: Vec<String> = tables.iter().filter(|table| counts(table)).filter_map(drawn).collect();
+    let charts: Vec<String> =
+        tables.iter().filter(|table| counts(table)).filter_map(drawn).collect();
     if charts.is_empty() {
         page.paragraph("There is no dataset on which every model has a number, so nothing can be ranked fairly.");
     }
@@ -48,15 +57,29 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         page.heading(&table.title());
         page.table(&numbers(comparison, table));
     }
-    page.section("Quality against time", "Training and test together, mean over seeds. Up and to the left is better.");
+    page.section(
+        "Quality against time",
+        "Training and test together, mean over seeds. Up and to the left is better.",
+    );
     let main = tables.iter().find(|table| counts(table));
     page.charts(main.into_iter().flat_map(|table| {
-        comparison.datasets.iter().take(DATASETS).map(|dataset| scatter(comparison, table, &dataset.name))
+        comparison
+            .datasets
+            .iter()
+            .take(DATASETS)
+            .map(|dataset| scatter(comparison, table, &dataset.name))
     }));
-    let curves: Vec<String> =
-        comparison.datasets.iter().take(DATASETS).filter_map(|dataset| curves(comparison, &dataset.name)).collect();
+    let curves: Vec<String> = comparison
+        .datasets
+        .iter()
+        .take(DATASETS)
+        .filter_map(|dataset| curves(comparison, &dataset.name))
+        .collect();
     if !curves.is_empty() {
-        page.section("Learning", "Validation of every epoch, mean over the seeds that still trained then.");
+        page.section(
+            "Learning",
+            "Validation of every epoch, mean over the seeds that still trained then.",
+        );
         page.charts(curves);
     }
     page.section("Training", "Epochs until training stopped, and what they took.");
@@ -70,8 +93,15 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         page.paragraph(note);
     }
     for cell in first_cells(comparison) {
-        let text = serde_json::to_string_pretty(&(&cell.protocol, &cell.config, &cell.train)).expect("plain data");
-        page.folded(&format!("All settings of {} on {}: protocol, model, training", cell.model, cell.dataset), &text);
+        let text = serde_json::to_string_pretty(&(&cell.protocol, &cell.config, &cell.train))
+            .expect("plain data");
+        page.folded(
+            &format!(
+                "All settings of {} on {}: protocol, model, training",
+                cell.model, cell.dataset
+            ),
+            &text,
+        );
     }
     page.finish()
 }
@@ -84,15 +114,18 @@ fn counts(table: &ComparisonTable) -> bool {
 /// The models that come first, and whether learning was worth it.
 fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
     let ranked = ranks(main);
-    let card =
-        |(name, rank): &(String, f64)| (format!("{rank:.2}"), format!("average rank of {name} ({})", main.title()));
+    let card = |(name, rank): &(String, f64)| {
+        (format!("{rank:.2}"), format!("average rank of {name} ({})", main.title()))
+    };
     if ranked.datasets > 0 {
         page.cards(&ranked.models.iter().take(4).map(card).collect::<Vec<_>>());
     }
     let learned: Vec<bool> = main
         .models
         .iter()
-        .map(|model| comparison.cells.iter().any(|cell| cell.model == *model && cell.training.is_some()))
+        .map(|model| {
+            comparison.cells.iter().any(|cell| cell.model == *model && cell.training.is_some())
+        })
         .collect();
     let best = |row: &TableRow, wanted: bool| {
         let cells = row.cells.iter().zip(&learned).filter(|(_, learned)| **learned == wanted);
@@ -101,21 +134,31 @@ fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
     let both: Vec<(f64, f64)> =
         main.rows.iter().filter_map(|row| Some((best(row, true)?, best(row, false)?))).collect();
     let behind = both.iter().filter(|(learned, counted)| learned <= counted).count();
-    let told = format!("{behind} of {} datasets, a model that only counts is as good as every learned one", both.len());
+    let told = format!(
+        "{behind} of {} datasets, a model that only counts is as good as every learned one",
+        both.len()
+    );
     match behind {
         _ if both.is_empty() => {}
-        0 => page.fine("On every dataset a learned model is better than every model that only counts."),
+        0 => page
+            .fine("On every dataset a learned model is better than every model that only counts."),
         _ => page.warning(&format!("On {told} ({}).", main.title())),
     }
 }
 
 fn warnings(page: &mut Page, comparison: &Comparison) {
     if comparison.unfinished > 0 {
-        page.warning(&format!("{} cells are not finished: the tables are of what there is.", comparison.unfinished));
+        page.warning(&format!(
+            "{} cells are not finished: the tables are of what there is.",
+            comparison.unfinished
+        ));
     }
     for failed in &comparison.failed {
         let seed = failed.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-        page.warning(&format!("{} on {}{seed} failed: {}", failed.model, failed.dataset, failed.error));
+        page.warning(&format!(
+            "{} on {}{seed} failed: {}",
+            failed.model, failed.dataset, failed.error
+        ));
     }
     if comparison.seeds.len() < 2 {
         page.warning("One seed only: deviations are unknown, and small differences may be chance.");
@@ -127,19 +170,25 @@ fn warnings(page: &mut Page, comparison: &Comparison) {
 }
 
 fn ranks(table: &ComparisonTable) -> Ranks {
-    let means = |row: &TableRow| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.mean)).collect();
+    let means =
+        |row: &TableRow| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.mean)).collect();
     let rows: Vec<Vec<Option<f64>>> = table.rows.iter().map(means).collect();
     Ranks::of(&table.models, &rows)
 }
 
 fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
-    let mut shown = table.models.iter().fold(Table::default().words("dataset"), |shown, model| shown.numbers(model));
+    let mut shown = table
+        .models
+        .iter()
+        .fold(Table::default().words("dataset"), |shown, model| shown.numbers(model));
     for row in &table.rows {
         let mut cells = vec![Cell::words(&row.dataset)];
         for (model, cell) in table.models.iter().zip(&row.cells) {
             let published = table
                 .published(comparison, &row.dataset, model)
-                .map(|figure| format!(" ({})", table.metric.show_figure(figure.mean, figure.deviation)))
+                .map(|figure| {
+                    format!(" ({})", table.metric.show_figure(figure.mean, figure.deviation))
+                })
                 .unwrap_or_default();
             cells.push(match cell {
                 None => Cell::number(format!("–{published}")),
@@ -176,12 +225,24 @@ fn scatter(comparison: &Comparison, table: &ComparisonTable, dataset: &str) -> S
     );
     let row = table.rows.iter().find(|row| row.dataset == dataset);
     for (place, model) in table.models.iter().enumerate() {
-        let Some(spread) = row.and_then(|row| row.cells.get(place)).and_then(Option::as_ref) else { continue };
-        let times: Vec<f64> =
-            comparison.cells.iter().filter(|cell| cell.dataset == dataset && cell.model == *model).map(cost).collect();
+        let Some(spread) = row.and_then(|row| row.cells.get(place)).and_then(Option::as_ref) else {
+            continue;
+        };
+        let times: Vec<f64> = comparison
+            .cells
+            .iter()
+            .filter(|cell| cell.dataset == dataset && cell.model == *model)
+            .map(cost)
+            .collect();
         let time = times.iter().sum::<f64>() / times.len().max(1) as f64;
-        let says = format!("{model}\n{} {:.4}\n{}", table.metric.title(), spread.mean, seconds(time));
-        plot = plot.lettered(model, Ink::Kind(place), letter(place), Mark::new(time.max(1e-4), spread.mean, says));
+        let says =
+            format!("{model}\n{} {:.4}\n{}", table.metric.title(), spread.mean, seconds(time));
+        plot = plot.lettered(
+            model,
+            Ink::Kind(place),
+            letter(place),
+            Mark::new(time.max(1e-4), spread.mean, says),
+        );
     }
     plot.draw()
 }
@@ -201,9 +262,16 @@ fn curves(comparison: &Comparison, dataset: &str) -> Option<String> {
     );
     let mut any = false;
     for (place, model) in comparison.models.iter().enumerate() {
-        let cells: Vec<&CellResult> =
-            comparison.cells.iter().filter(|cell| cell.dataset == dataset && cell.model == *model).collect();
-        let longest = cells.iter().filter_map(|cell| Some(cell.training.as_ref()?.curve.len())).max().unwrap_or(0);
+        let cells: Vec<&CellResult> = comparison
+            .cells
+            .iter()
+            .filter(|cell| cell.dataset == dataset && cell.model == *model)
+            .collect();
+        let longest = cells
+            .iter()
+            .filter_map(|cell| Some(cell.training.as_ref()?.curve.len()))
+            .max()
+            .unwrap_or(0);
         let mean = |epoch: usize| {
             let values: Vec<f64> = cells
                 .iter()
@@ -249,13 +317,22 @@ fn training(comparison: &Comparison) -> Table {
 }
 
 fn data(comparison: &Comparison) -> Table {
-    let mut table = Table::default().words("dataset").numbers("nodes").numbers("events").words("settings from preset");
+    let mut table = Table::default()
+        .words("dataset")
+        .numbers("nodes")
+        .numbers("events")
+        .words("settings from preset");
     for dataset in &comparison.datasets {
         let preset = dataset.preset.clone().unwrap_or_else(|| "none: each model's defaults".into());
         let (nodes, events) = (grouped(dataset.nodes), grouped(dataset.events));
         table.row(
             false,
-            vec![Cell::words(&dataset.name), Cell::number(nodes), Cell::number(events), Cell::words(preset)],
+            vec![
+                Cell::words(&dataset.name),
+                Cell::number(nodes),
+                Cell::number(events),
+                Cell::words(preset),
+            ],
         );
     }
     table

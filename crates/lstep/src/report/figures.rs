@@ -1,9 +1,11 @@
-//! The numbers behind the pictures of answers: curves, distributions, calibration, and quality by time and by activity.
+//! The numbers behind the pictures of answers: curves, distributions, calibration, and quality by
+//! time and by activity.
 //!
-//! Everything is made from a [`Record`], in Rust and once; a drawing only places it. Curves are thinned to what an eye can tell apart.
+//! Everything is made from a [`ScoreLog`], in Rust and once; a drawing only places it. Curves are
+//! thinned to what an eye can tell apart.
 
+use crate::evaluation::ScoreLog;
 use crate::event::Events;
-use crate::run::Record;
 
 /// Two places of a thinned curve are at least this far apart, in parts of the whole axis.
 const APART: f64 = 1.0 / 150.0;
@@ -15,9 +17,9 @@ pub struct Curve {
     pub places: Vec<(f64, f64, f64)>,
 }
 
-/// All scores of a record with their labels and weights, from high to low. All negatives of an event weigh as much as the event, as
-/// they do in training, where there is one for each.
-fn weighted(record: &Record) -> Vec<(f64, bool, f64)> {
+/// All scores of a record with their labels and weights, from high to low. All negatives of an
+/// event weigh as much as the event, as they do in training, where there is one for each.
+fn weighted(record: &ScoreLog) -> Vec<(f64, bool, f64)> {
     let mut scores = Vec::new();
     for answer in record.answers() {
         scores.push((answer.positive, true, 1.0));
@@ -28,12 +30,19 @@ fn weighted(record: &Record) -> Vec<(f64, bool, f64)> {
     scores
 }
 
-/// Walks down the thresholds: after each distinct score, `place` gets the shares of positives and of negatives found so far, and the
-/// share of positives among what was found.
-fn walk(record: &Record, place: impl Fn(f64, f64, f64) -> (f64, f64), start: (f64, f64)) -> Curve {
+/// Walks down the thresholds: after each distinct score, `place` gets the shares of positives and
+/// of negatives found so far, and the share of positives among what was found.
+fn walk(
+    record: &ScoreLog,
+    place: impl Fn(f64, f64, f64) -> (f64, f64),
+    start: (f64, f64),
+) -> Curve {
     let scores = weighted(record);
     let (positives, negatives) =
-        scores.iter().fold((0.0, 0.0), |(p, n), score| if score.1 { (p + score.2, n) } else { (p, n + score.2) });
+        scores.iter().fold(
+            (0.0, 0.0),
+            |(p, n), score| if score.1 { (p + score.2, n) } else { (p, n + score.2) },
+        );
     let first = scores.first().map_or(0.0, |score| score.0);
     let mut places = vec![(start.0, start.1, first)];
     let (mut hits, mut misses) = (0.0, 0.0);
@@ -57,12 +66,12 @@ fn walk(record: &Record, place: impl Fn(f64, f64, f64) -> (f64, f64), start: (f6
 }
 
 /// Share of true events found, over share of negatives taken for true.
-pub fn roc(record: &Record) -> Curve {
+pub fn roc(record: &ScoreLog) -> Curve {
     walk(record, |found, mistaken, _| (mistaken, found), (0.0, 0.0))
 }
 
 /// Share of what was taken for true that is true, over share of true events found.
-pub fn precision_recall(record: &Record) -> Curve {
+pub fn precision_recall(record: &ScoreLog) -> Curve {
     let mut curve = walk(record, |found, _, precise| (found, precise), (0.0, 1.0));
     // The first threshold says what precision begins with; "1 for nothing found" is no measurement.
     if let [first, second, ..] = &mut curve.places[..] {
@@ -71,7 +80,8 @@ pub fn precision_recall(record: &Record) -> Curve {
     curve
 }
 
-/// How scores are spread: bins of equal width, and the shares of true events and of negatives in each.
+/// How scores are spread: bins of equal width, and the shares of true events and of negatives in
+/// each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     /// The lowest score shown.
@@ -82,8 +92,9 @@ pub struct Spread {
     pub bins: Vec<(f64, f64)>,
 }
 
-/// The spread of scores over bins, from the lowest to the highest but for one in five hundred on each side, which go into the outer bins.
-pub fn spread(record: &Record, bins: usize) -> Spread {
+/// The spread of scores over bins, from the lowest to the highest but for one in five hundred on
+/// each side, which go into the outer bins.
+pub fn spread(record: &ScoreLog, bins: usize) -> Spread {
     let scores = weighted(record);
     let at = |share: f64| scores[((scores.len() - 1) as f64 * share) as usize].0;
     let (low, high) = if scores.is_empty() { (0.0, 1.0) } else { (at(0.998), at(0.002)) };
@@ -105,14 +116,15 @@ pub fn spread(record: &Record, bins: usize) -> Spread {
 /// Of what was said with a probability, how much came true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// The bins that hold something: mean probability said, share that came true, share of all answers.
+    /// The bins that hold something: mean probability said, share that came true, share of all
+    /// answers.
     pub bins: Vec<(f64, f64, f64)>,
     /// Expected calibration error: the mean over answers of the distance between the two.
     pub error: f64,
 }
 
 /// The calibration of scores that are logits, in ten bins of equal width.
-pub fn calibration(record: &Record) -> Calibration {
+pub fn calibration(record: &ScoreLog) -> Calibration {
     const BINS: usize = 10;
     let mut sums = [(0.0, 0.0, 0.0); BINS];
     for (score, label, weight) in weighted(record) {
@@ -123,9 +135,13 @@ pub fn calibration(record: &Record) -> Calibration {
         bin.2 += weight;
     }
     let all: f64 = sums.iter().map(|bin| bin.2).sum();
-    let bins: Vec<(f64, f64, f64)> =
-        sums.iter().filter(|bin| bin.2 > 0.0).map(|bin| (bin.0 / bin.2, bin.1 / bin.2, bin.2 / all)).collect();
-    let error = bins.iter().map(|(said, true_share, share)| share * (said - true_share).abs()).sum();
+    let bins: Vec<(f64, f64, f64)> = sums
+        .iter()
+        .filter(|bin| bin.2 > 0.0)
+        .map(|bin| (bin.0 / bin.2, bin.1 / bin.2, bin.2 / all))
+        .collect();
+    let error =
+        bins.iter().map(|(said, true_share, share)| share * (said - true_share).abs()).sum();
     Calibration { bins, error }
 }
 
@@ -141,14 +157,18 @@ pub struct Group {
 }
 
 /// Quality over time: groups of equally many rows, as they came.
-pub fn by_time(record: &Record, events: &Events, groups: usize) -> Vec<Group> {
+pub fn by_time(record: &ScoreLog, events: &Events, groups: usize) -> Vec<Group> {
     let time = |row: usize| events.times()[record.answer(row).event as usize].value();
     let rows: Vec<usize> = (0..record.len()).collect();
     let size = rows.len().div_ceil(groups.max(1)).max(1);
     rows.chunks(size)
         .filter_map(|rows| {
             let quality = record.quality(rows)?;
-            Some(Group { span: (time(rows[0]), time(rows[rows.len() - 1])), quality, rows: rows.len() })
+            Some(Group {
+                span: (time(rows[0]), time(rows[rows.len() - 1])),
+                quality,
+                rows: rows.len(),
+            })
         })
         .collect()
 }
@@ -167,12 +187,14 @@ pub fn earlier_events(events: &Events) -> Vec<u32> {
     earlier
 }
 
-/// Values parted into at most `groups` classes of about equal size, and never one value into two: the first value of each class.
+/// Values parted into at most `groups` classes of about equal size, and never one value into two:
+/// the first value of each class.
 pub fn classes(values: &[u32], groups: usize) -> Vec<u32> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
-    let mut starts: Vec<u32> =
-        (0..groups).filter_map(|group| sorted.get(group * sorted.len() / groups).copied()).collect();
+    let mut starts: Vec<u32> = (0..groups)
+        .filter_map(|group| sorted.get(group * sorted.len() / groups).copied())
+        .collect();
     // Nobody known yet is a class of its own, however few there are.
     if starts.first() == Some(&0) {
         starts.insert(1, 1);
@@ -189,7 +211,7 @@ pub fn class_of(starts: &[u32], value: u32) -> usize {
 }
 
 /// Quality by how many events the source had before: one group for each class that has rows.
-pub fn by_activity(record: &Record, earlier: &[u32], starts: &[u32]) -> Vec<(usize, Group)> {
+pub fn by_activity(record: &ScoreLog, earlier: &[u32], starts: &[u32]) -> Vec<(usize, Group)> {
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
     for row in 0..record.len() {
         members[class_of(starts, earlier[record.answer(row).event as usize])].push(row);
@@ -219,26 +241,33 @@ mod tests {
 
     #[test]
     fn the_roc_of_a_perfect_order_goes_through_the_upper_left_corner() {
-        let record = Record::of_rows(&[(0, 2.0, &[-1.0]), (1, 3.0, &[-2.0])]);
-        let corners: Vec<(f64, f64)> = roc(&record).places.iter().map(|place| (place.0, place.1)).collect();
+        let record = ScoreLog::of_rows(&[(0, 2.0, &[-1.0]), (1, 3.0, &[-2.0])]);
+        let corners: Vec<(f64, f64)> =
+            roc(&record).places.iter().map(|place| (place.0, place.1)).collect();
         assert_eq!(corners, [(0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (0.5, 1.0), (1.0, 1.0)]);
         assert!(precision_recall(&record).places[..3].iter().all(|place| place.1 == 1.0));
     }
 
     #[test]
     fn the_roc_of_equal_scores_is_the_diagonal() {
-        let record = Record::of_rows(&[(0, 1.0, &[1.0]), (1, 1.0, &[1.0])]);
-        let corners: Vec<(f64, f64)> = roc(&record).places.iter().map(|place| (place.0, place.1)).collect();
+        let record = ScoreLog::of_rows(&[(0, 1.0, &[1.0]), (1, 1.0, &[1.0])]);
+        let corners: Vec<(f64, f64)> =
+            roc(&record).places.iter().map(|place| (place.0, place.1)).collect();
         assert_eq!(corners, [(0.0, 0.0), (1.0, 1.0)]);
-        assert_eq!(precision_recall(&record).places.last().map(|place| (place.0, place.1)), Some((1.0, 0.5)));
+        assert_eq!(
+            precision_recall(&record).places.last().map(|place| (place.0, place.1)),
+            Some((1.0, 0.5))
+        );
     }
 
     #[test]
     fn a_thinned_curve_has_few_places_and_both_ends() {
-        let rows: Vec<(u32, f64, [f64; 1])> =
-            (0..5_000).map(|n| (n, f64::from((n * 7919) % 5_003), [f64::from((n * 104_729) % 5_009)])).collect();
-        let rows: Vec<(u32, f64, &[f64])> = rows.iter().map(|row| (row.0, row.1, &row.2[..])).collect();
-        let curve = roc(&Record::of_rows(&rows));
+        let rows: Vec<(u32, f64, [f64; 1])> = (0..5_000)
+            .map(|n| (n, f64::from((n * 7919) % 5_003), [f64::from((n * 104_729) % 5_009)]))
+            .collect();
+        let rows: Vec<(u32, f64, &[f64])> =
+            rows.iter().map(|row| (row.0, row.1, &row.2[..])).collect();
+        let curve = roc(&ScoreLog::of_rows(&rows));
         assert!((100..320).contains(&curve.places.len()), "{}", curve.places.len());
         assert_eq!(curve.places.last().map(|place| (place.0, place.1)), Some((1.0, 1.0)));
     }
@@ -247,7 +276,7 @@ mod tests {
     fn the_calibration_error_of_a_hand_drawn_case() {
         // Said 0.85 four times, true in three of them; said 0.15 twice, true in none.
         let (high, low) = (logit(0.85), logit(0.15));
-        let record = Record::of_rows(&[(0, high, &[high]), (1, high, &[low]), (2, high, &[low])]);
+        let record = ScoreLog::of_rows(&[(0, high, &[high]), (1, high, &[low]), (2, high, &[low])]);
         let calibration = calibration(&record);
         assert_eq!(calibration.bins.len(), 2);
         let expected = 4.0 / 6.0 * (0.85f64 - 0.75) + 2.0 / 6.0 * 0.15;
@@ -256,15 +285,15 @@ mod tests {
 
     #[test]
     fn many_negatives_weigh_as_much_as_one() {
-        let one = Record::of_rows(&[(0, logit(0.7), &[logit(0.3)])]);
-        let many = Record::of_rows(&[(0, logit(0.7), &[logit(0.3); 50])]);
+        let one = ScoreLog::of_rows(&[(0, logit(0.7), &[logit(0.3)])]);
+        let many = ScoreLog::of_rows(&[(0, logit(0.7), &[logit(0.3); 50])]);
         assert!((calibration(&one).error - calibration(&many).error).abs() < 1e-9);
         assert!((calibration(&one).error - 0.3).abs() < 1e-9);
     }
 
     #[test]
     fn shares_of_a_spread_add_up_to_one() {
-        let record = Record::of_rows(&[(0, 1.0, &[-1.0, 0.0]), (1, 0.5, &[0.25, 0.75])]);
+        let record = ScoreLog::of_rows(&[(0, 1.0, &[-1.0, 0.0]), (1, 0.5, &[0.25, 0.75])]);
         let spread = spread(&record, 8);
         let sums = spread.bins.iter().fold((0.0, 0.0), |sum, bin| (sum.0 + bin.0, sum.1 + bin.1));
         assert!((sums.0 - 1.0).abs() < 1e-9 && (sums.1 - 1.0).abs() < 1e-9, "{sums:?}");
@@ -274,13 +303,14 @@ mod tests {
     fn activity_is_counted_before_the_event_and_classes_keep_equal_values_together() {
         let nodes = |ids: [u32; 4]| ids.map(NodeId).to_vec();
         let times = (0..4).map(|n| Time::new(f64::from(n)).expect("finite")).collect();
-        let events = Events::new(nodes([0, 0, 1, 2]), nodes([1, 2, 1, 0]), times, Features::none()).expect("in order");
+        let events = Events::new(nodes([0, 0, 1, 2]), nodes([1, 2, 1, 0]), times, Features::none())
+            .expect("in order");
         let earlier = earlier_events(&events);
         assert_eq!(earlier, [0, 1, 1, 1]);
         let starts = classes(&[0, 1, 1, 1, 5, 9], 3);
         assert_eq!(starts, [0, 1, 5]);
         assert_eq!([0, 1, 4, 5, 99].map(|value| class_of(&starts, value)), [0, 1, 1, 2, 2]);
-        let record = Record::of_rows(&[(0, 1.0, &[0.0]), (1, 0.0, &[1.0])]);
+        let record = ScoreLog::of_rows(&[(0, 1.0, &[0.0]), (1, 0.0, &[1.0])]);
         let groups = by_activity(&record, &earlier, &[0, 1]);
         assert_eq!((groups[0].1.quality, groups[1].1.quality), (1.0, 0.5));
         assert_eq!(by_time(&record, &events, 2).len(), 2);

@@ -1,15 +1,17 @@
-//! What a run or a comparison looks like: one file of HTML, complete in itself, made to be looked at.
+//! What a run or a comparison looks like: one file of HTML, complete in itself, made to be looked
+//! at.
 //!
-//! Numbers come from `run` and are turned into figures by [`figures`]; [`chart`] draws them, and a [`Page`] puts them together. Nothing
-//! here scores or trains. No text from data reaches a page unescaped, because only drawings and pages write markup, and both escape
-//! everything they are given. The alternative, a template engine and a charting script, is a megabyte in every file.
+//! Numbers come from `run` and are turned into figures by [`figures`]; [`chart`] draws them, and a
+//! [`Page`] puts them together. Nothing here scores or trains. No text from data reaches a page
+//! unescaped, because only drawings and pages write markup, and both escape everything they are
+//! given. The alternative, a template engine and a charting script, is a megabyte in every file.
 
 mod answers;
 mod bars;
 mod bound;
 pub mod chart;
 mod comparison;
-mod exhibits;
+mod diagnostics;
 pub mod figures;
 mod page;
 mod ranks;

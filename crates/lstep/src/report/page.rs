@@ -1,6 +1,8 @@
-//! The page around the charts: one file of HTML that needs nothing else, light and dark, on a desk and on a phone.
+//! The page around the charts: one file of HTML that needs nothing else, light and dark, on a desk
+//! and on a phone.
 //!
-//! All texts are given plainly and are escaped here; only charts, which escape for themselves, come as markup.
+//! All texts are given plainly and are escaped here; only charts, which escape for themselves, come
+//! as markup.
 
 use super::chart::escape;
 use std::fmt::Write;
@@ -35,7 +37,10 @@ impl Cell {
 
     /// A number, marked by its place among those it is compared with: 0 is the best, 1 the second.
     pub fn ranked(text: impl Into<String>, place: usize) -> Cell {
-        Cell { text: text.into(), class: ["number best", "number second"].get(place).copied().unwrap_or("number") }
+        Cell {
+            text: text.into(),
+            class: ["number best", "number second"].get(place).copied().unwrap_or("number"),
+        }
     }
 }
 
@@ -152,8 +157,12 @@ impl Page {
 
     /// Text as it is, folded away under a summary.
     pub fn folded(&mut self, summary: &str, text: &str) {
-        let _ =
-            writeln!(self.body, "<details><summary>{}</summary><pre>{}</pre></details>", escape(summary), escape(text));
+        let _ = writeln!(
+            self.body,
+            "<details><summary>{}</summary><pre>{}</pre></details>",
+            escape(summary),
+            escape(text)
+        );
     }
 
     /// Text as it is.

@@ -1,17 +1,19 @@
-//! Average ranks and what difference between them is more than chance: Demšar, "Statistical Comparisons of Classifiers over Multiple
-//! Data Sets", JMLR 2006.
+//! Average ranks and what difference between them is more than chance: Demšar, "Statistical
+//! Comparisons of Classifiers over Multiple Data Sets", JMLR 2006.
 //!
-//! Models are ranked on each dataset, ties share the mean of their places. Two models differ if their average ranks are further apart
-//! than Nemenyi's critical difference. Models that do not differ are bracketed together.
+//! Models are ranked on each dataset, ties share the mean of their places. Two models differ if
+//! their average ranks are further apart than Nemenyi's critical difference. Models that do not
+//! differ are bracketed together.
 
 use super::chart::{Ink, WIDTH, escape, figure, svg};
 use super::scale::short;
 use std::fmt::Write;
 
-/// Quantiles of the studentised range at 0.05 for infinitely many degrees of freedom, over the root of 2, for 2 models and more.
+/// Quantiles of the studentised range at 0.05 for infinitely many degrees of freedom, over the root
+/// of 2, for 2 models and more.
 const QUANTILES: [f64; 19] = [
-    1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164, 3.219, 3.268, 3.313, 3.354, 3.391, 3.426, 3.458,
-    3.489, 3.517, 3.544,
+    1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164, 3.219, 3.268, 3.313, 3.354,
+    3.391, 3.426, 3.458, 3.489, 3.517, 3.544,
 ];
 
 /// Average ranks over datasets.
@@ -21,14 +23,17 @@ pub struct Ranks {
     pub models: Vec<(String, f64)>,
     /// Over how many datasets.
     pub datasets: usize,
-    /// How far apart two average ranks have to be at a level of 0.05; none for fewer than two datasets, or for too many models.
+    /// How far apart two average ranks have to be at a level of 0.05; none for fewer than two
+    /// datasets, or for too many models.
     pub critical: Option<f64>,
 }
 
 impl Ranks {
-    /// Ranks models by their values, higher is better; a row is a dataset. Rows where a model has no value are left out.
+    /// Ranks models by their values, higher is better; a row is a dataset. Rows where a model has
+    /// no value are left out.
     pub fn of(models: &[String], rows: &[Vec<Option<f64>>]) -> Ranks {
-        let complete: Vec<Vec<f64>> = rows.iter().filter_map(|row| row.iter().copied().collect()).collect();
+        let complete: Vec<Vec<f64>> =
+            rows.iter().filter_map(|row| row.iter().copied().collect()).collect();
         let mut sums = vec![0.0; models.len()];
         for row in &complete {
             for (sum, value) in sums.iter_mut().zip(row) {
@@ -38,10 +43,14 @@ impl Ranks {
             }
         }
         let datasets = complete.len();
-        let mut models: Vec<(String, f64)> =
-            models.iter().cloned().zip(sums.iter().map(|sum| sum / datasets.max(1) as f64)).collect();
+        let mut models: Vec<(String, f64)> = models
+            .iter()
+            .cloned()
+            .zip(sums.iter().map(|sum| sum / datasets.max(1) as f64))
+            .collect();
         models.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let critical = (datasets >= 2).then(|| critical_difference(models.len(), datasets)).flatten();
+        let critical =
+            (datasets >= 2).then(|| critical_difference(models.len(), datasets)).flatten();
         Ranks { models, datasets, critical }
     }
 
@@ -94,7 +103,8 @@ pub fn rank_chart(title: &str, ranks: &Ranks) -> String {
         );
     }
     if let Some(critical) = ranks.critical {
-        let length = (critical / (count.max(2) - 1) as f64 * (RIGHT - LEFT)).min(WIDTH - 10.0 - LEFT);
+        let length =
+            (critical / (count.max(2) - 1) as f64 * (RIGHT - LEFT)).min(WIDTH - 10.0 - LEFT);
         let _ = write!(
             drawing,
             "<path class=\"axis\" d=\"M{LEFT} 20h{length:.1}m0 -4v8M{LEFT} 16v8\"/><text x=\"4\" y=\"24\">critical difference {}</text>",
@@ -134,7 +144,10 @@ pub fn rank_chart(title: &str, ranks: &Ranks) -> String {
             "Over {} dataset with numbers of all models: there is no critical difference, and the order may be chance.",
             ranks.datasets
         ),
-        None => format!("Over {} datasets. For so many models no critical difference is tabulated.", ranks.datasets),
+        None => format!(
+            "Over {} datasets. For so many models no critical difference is tabulated.",
+            ranks.datasets
+        ),
     };
     figure(title, &about, "", &svg(title, bottom + 24.0, &drawing))
 }

@@ -1,4 +1,5 @@
-//! The report of a run: what the model is worth on its data beside models that only count, and what it looks like inside.
+//! The report of a run: what the model is worth on its data beside models that only count, and what
+//! it looks like inside.
 
 use super::answers::{self, quality_of};
 use super::bars::{Bar, bars};
@@ -6,39 +7,57 @@ use super::chart::{Ink, Mark, Plot};
 use super::figures::calibration;
 use super::page::{Cell, Page, Table};
 use super::scale::{Axis, grouped, seconds};
-use super::{exhibits, stream};
+use super::{diagnostics, stream};
 use crate::error::{Error, Result};
+use crate::evaluation::ScoreLog;
 use crate::protocol::{StepRule, Visibility};
-use crate::run::{EpochReport, Examined, Examinee, Portrait, Record, ResultRow, RunFolder, Trained};
+use crate::results::{EpochReport, ResultRow};
+use crate::stream::DatasetStats;
+use crate::training::{EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun};
 
 /// A calibration error above this is worth a warning.
 const POOR_CALIBRATION: f64 = 0.1;
 /// With fewer test events than this, the second digit of a number is chance.
 const FEW_EVENTS: usize = 1_000;
-/// The report of a run as a page. `examined` is what [`Trained::examine`] gave.
-pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> Result<String> {
+/// The report of a run as a page. `evaluated` is what [`TrainedRun::evaluate_with_baselines`] gave.
+pub fn run_page(
+    folder: &RunFolder,
+    trained: &TrainedRun,
+    evaluated: &EvaluationWithBaselines,
+) -> Result<String> {
     let epochs = folder.epochs()?;
-    let Some(main) = examined.model.results.first() else {
-        return Err(Error::setting("asked", "nothing", "a report needs at least one kind of question"));
+    let Some(main) = evaluated.model.results.first() else {
+        return Err(Error::setting(
+            "asked",
+            "nothing",
+            "a report needs at least one kind of question",
+        ));
     };
     let stream = trained.stream();
-    let title = format!("{} on {}", examined.model.name, stream.name);
-    let mut page = Page::new(&title, &subtitle(trained, examined));
-    headline(&mut page, examined, main);
+    let title = format!("{} on {}", evaluated.model.name, stream.name);
+    let mut page = Page::new(&title, &subtitle(trained, evaluated));
+    headline(&mut page, evaluated, main);
     page.section("Results on the test part", RESULTS);
-    page.table(&results(examined));
-    page.section("Learning", "A line of metrics.jsonl for each epoch; the best epoch is the one that is evaluated.");
+    page.table(&results(evaluated));
+    page.section(
+        "Learning",
+        "A line of metrics.jsonl for each epoch; the best epoch is the one that is evaluated.",
+    );
     page.charts(learning(&epochs));
-    let shown: Vec<&Record> =
-        examined.model.records.iter().filter(|record| record.setting == main.setting && !record.is_empty()).collect();
+    let shown: Vec<&ScoreLog> = evaluated
+        .model
+        .records
+        .iter()
+        .filter(|record| record.setting == main.setting && !record.is_empty())
+        .collect();
     page.section("Answers", &answers::about(main.setting, &shown));
-    page.charts(answers::charts(examined, &shown));
+    page.charts(answers::charts(evaluated, &shown));
     page.section(
         "Quality over time and by activity",
         "Where a mean over the whole test part hides something. All curves ask the same events.",
     );
-    page.charts(answers::quality(trained, examined, &shown));
-    let charts = exhibits::charts(
+    page.charts(answers::quality(trained, evaluated, &shown));
+    let charts = diagnostics::charts(
         &trained.after_training()?,
         &trained.at_the_end()?.describe(),
         stream.log.events(),
@@ -48,12 +67,15 @@ pub fn run_page(folder: &RunFolder, trained: &Trained, examined: &Examined) -> R
         page.section("Inside the model", "What it has learned, in numbers that scoring uses.");
         page.charts(charts);
     }
-    page.section("Time", "Wall-clock time on the machine that trained and evaluated; no result depends on it.");
-    page.charts([phases(trained, examined, &epochs), pace(&epochs)]);
-    page.section("The data's own portrait", &portrait_about(trained));
+    page.section(
+        "Time",
+        "Wall-clock time on the machine that trained and evaluated; no result depends on it.",
+    );
+    page.charts([phases(trained, evaluated, &epochs), pace(&epochs)]);
+    page.section("The data's own stats", &stats_about(trained));
     page.charts(stream::charts(stream.log.events(), &stream.clock, trained.split()));
     page.section("Settings and protocol", &protocol(trained));
-    page.table(&questions(examined));
+    page.table(&questions(evaluated));
     page.paragraph("All settings, as in config.toml:");
     page.verbatim(&trained.config().to_toml());
     Ok(page.finish())
@@ -66,8 +88,8 @@ fn question(row: &ResultRow) -> String {
     format!("{}, {} negatives", row.setting, row.negatives)
 }
 
-fn subtitle(trained: &Trained, examined: &Examined) -> String {
-    let report = &examined.report;
+fn subtitle(trained: &TrainedRun, evaluated: &EvaluationWithBaselines) -> String {
+    let report = &evaluated.report;
     format!(
         "Temporal link prediction: {} trained on the first part of {} ({} nodes, {} events), asked about its last part under protocol \
          {}. Seed {}.",
@@ -80,16 +102,24 @@ fn subtitle(trained: &Trained, examined: &Examined) -> String {
     )
 }
 
-fn headline(page: &mut Page, examined: &Examined, main: &ResultRow) {
+fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultRow) {
     let (metric, value) = quality_of(main);
-    let mut cards =
-        vec![(format!("{value:.4}"), format!("test {metric} of {} ({})", examined.model.name, question(main)))];
-    let rivals = rivals(examined, 0);
-    cards.extend(rivals.iter().map(|(name, value)| (format!("{value:.4}"), format!("{name}, the same questions"))));
+    let mut cards = vec![(
+        format!("{value:.4}"),
+        format!("test {metric} of {} ({})", evaluated.model.name, question(main)),
+    )];
+    let rivals = rivals(evaluated, 0);
+    cards.extend(
+        rivals
+            .iter()
+            .map(|(name, value)| (format!("{value:.4}"), format!("{name}, the same questions"))),
+    );
     page.cards(&cards);
     if let Some((name, best)) = rivals.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
         let difference = value - best;
-        let told = format!("{metric} {value:.4} against {best:.4} of {name}, the best model that only counts");
+        let told = format!(
+            "{metric} {value:.4} against {best:.4} of {name}, the best model that only counts"
+        );
         if difference > 0.0 {
             page.fine(&format!("Learning pays here: {told}, a difference of {difference:+.4}."));
         } else {
@@ -98,22 +128,27 @@ fn headline(page: &mut Page, examined: &Examined, main: &ResultRow) {
             ));
         }
     }
-    for (place, row) in examined.model.results.iter().enumerate().skip(1) {
+    for (place, row) in evaluated.model.results.iter().enumerate().skip(1) {
         let value = quality_of(row).1;
-        let better: Vec<String> = self::rivals(examined, place)
+        let better: Vec<String> = self::rivals(evaluated, place)
             .into_iter()
             .filter(|rival| rival.1 >= value)
             .map(|(name, rival)| format!("{name} ({rival:.4})"))
             .collect();
         if !better.is_empty() {
             page.warning(&format!(
-                "Asked {}, {} do as well or better than the trained model ({value:.4}).",
+                "EvalScope {}, {} do as well or better than the trained model ({value:.4}).",
                 question(row),
                 better.join(" and ")
             ));
         }
     }
-    let poor = examined.model.records.first().map(calibration).filter(|found| found.error > POOR_CALIBRATION);
+    let poor = evaluated
+        .model
+        .records
+        .first()
+        .map(calibration)
+        .filter(|found| found.error > POOR_CALIBRATION);
     if let Some(found) = poor {
         page.warning(&format!(
             "Calibration is poor: probabilities are off by {:.3} on average. Use scores to rank, not as probabilities.",
@@ -128,24 +163,32 @@ fn headline(page: &mut Page, examined: &Examined, main: &ResultRow) {
     }
 }
 
-/// What the counting models reach on a sheet.
-fn rivals(examined: &Examined, sheet: usize) -> Vec<(&str, f64)> {
-    examined.counting.iter().map(|model| (model.name.as_str(), quality_of(&model.results[sheet]).1)).collect()
+/// What the counting models reach on a query_set.
+fn rivals(evaluated: &EvaluationWithBaselines, query_set: usize) -> Vec<(&str, f64)> {
+    evaluated
+        .counting
+        .iter()
+        .map(|model| (model.name.as_str(), quality_of(&model.results[query_set]).1))
+        .collect()
 }
 
-fn results(examined: &Examined) -> Table {
-    let everybody: Vec<&Examinee> = std::iter::once(&examined.model).chain(&examined.counting).collect();
+fn results(evaluated: &EvaluationWithBaselines) -> Table {
+    let everybody: Vec<&ScoredModel> =
+        std::iter::once(&evaluated.model).chain(&evaluated.counting).collect();
     let mut table = Table::default().words("test questions").words("metric");
-    for examinee in &everybody {
-        table = table.numbers(&examinee.name);
+    for scored_model in &everybody {
+        table = table.numbers(&scored_model.name);
     }
-    for (sheet, row) in examined.model.results.iter().enumerate() {
+    for (query_set, row) in evaluated.model.results.iter().enumerate() {
         let mut add = |about: String, metric: &str, of: &dyn Fn(&ResultRow) -> f64| {
-            let values: Vec<f64> = everybody.iter().map(|examinee| of(&examinee.results[sheet])).collect();
+            let values: Vec<f64> =
+                everybody.iter().map(|scored_model| of(&scored_model.results[query_set])).collect();
             let place = |value: f64| values.iter().filter(|other| **other > value).count();
             let main = !about.is_empty();
             let mut cells = vec![Cell::words(about), Cell::words(metric)];
-            cells.extend(values.iter().map(|&value| Cell::ranked(format!("{value:.4}"), place(value))));
+            cells.extend(
+                values.iter().map(|&value| Cell::ranked(format!("{value:.4}"), place(value))),
+            );
             table.row(main, cells);
         };
         add(question(row), quality_of(row).0, &|row| quality_of(row).1);
@@ -165,9 +208,13 @@ fn learning(epochs: &[EpochReport]) -> Vec<String> {
             .collect()
     };
     let across = || Axis::whole("epoch");
-    let loss =
-        Plot::new("Training loss", "Mean over the steps of an epoch; lower is better.", across(), Axis::new("loss"))
-            .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
+    let loss = Plot::new(
+        "Training loss",
+        "Mean over the steps of an epoch; lower is better.",
+        across(),
+        Axis::new("loss"),
+    )
+    .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
     let mut quality = Plot::new(
         "Validation",
         match epochs.first().map_or(0, |epoch| epoch.validation.len()) {
@@ -180,25 +227,43 @@ fn learning(epochs: &[EpochReport]) -> Vec<String> {
     .line("AP", Ink::Kind(0), line(&|epoch| epoch.validation_ap, "AP"))
     .line("AUC", Ink::Kind(1), line(&|epoch| epoch.validation_auc, "AUC"));
     if let Some(best) = epochs.iter().rfind(|epoch| epoch.improved) {
-        let says = format!("epoch {}, the best: this one is evaluated\nAP {:.4}", best.epoch, best.validation_ap);
+        let says = format!(
+            "epoch {}, the best: this one is evaluated\nAP {:.4}",
+            best.epoch, best.validation_ap
+        );
         let mark = Mark::new(f64::from(best.epoch), best.validation_ap, says);
         quality = quality.dots("best epoch", Ink::Kind(2), 5.0, vec![mark]);
     }
     vec![loss.draw(), quality.draw()]
 }
 
-fn phases(trained: &Trained, examined: &Examined, epochs: &[EpochReport]) -> String {
-    let spent = trained.spent();
+fn phases(
+    trained: &TrainedRun,
+    evaluated: &EvaluationWithBaselines,
+    epochs: &[EpochReport],
+) -> String {
+    let timings = trained.timings();
     let mut rows: Vec<(String, f64)> = Vec::new();
-    rows.extend(spent.reading.map(|seconds| ("reading the events".to_string(), seconds)));
-    rows.push(("splitting the stream".into(), spent.splitting));
-    rows.push((format!("training, {} epochs", epochs.len()), epochs.iter().map(|epoch| epoch.train_seconds).sum()));
-    rows.push(("validation after each epoch".into(), epochs.iter().map(|epoch| epoch.validation_seconds).sum()));
-    rows.push(("drawing the test questions".into(), examined.asking_seconds));
-    let total = |model: &Examinee| model.results.iter().map(|row| row.seconds).sum::<f64>();
-    let pairs: usize = examined.model.results.iter().map(|row| row.pairs).sum();
-    rows.push((format!("test, {} candidates", grouped(pairs)), total(&examined.model)));
-    rows.extend(examined.counting.iter().map(|model| (format!("the same questions, {}", model.name), total(model))));
+    rows.extend(timings.reading.map(|seconds| ("reading the events".to_string(), seconds)));
+    rows.push(("splitting the stream".into(), timings.splitting));
+    rows.push((
+        format!("training, {} epochs", epochs.len()),
+        epochs.iter().map(|epoch| epoch.train_seconds).sum(),
+    ));
+    rows.push((
+        "validation after each epoch".into(),
+        epochs.iter().map(|epoch| epoch.validation_seconds).sum(),
+    ));
+    rows.push(("drawing the test questions".into(), evaluated.asking_seconds));
+    let total = |model: &ScoredModel| model.results.iter().map(|row| row.seconds).sum::<f64>();
+    let pairs: usize = evaluated.model.results.iter().map(|row| row.pairs).sum();
+    rows.push((format!("test, {} candidates", grouped(pairs)), total(&evaluated.model)));
+    rows.extend(
+        evaluated
+            .counting
+            .iter()
+            .map(|model| (format!("the same questions, {}", model.name), total(model))),
+    );
     let bar = |(name, value): (String, f64)| Bar { says: seconds(value), name, value };
     bars(
         "Time of each phase",
@@ -216,7 +281,10 @@ fn pace(epochs: &[EpochReport]) -> String {
         };
         epochs.iter().map(mark).collect()
     };
-    let most = epochs.iter().map(|epoch| epoch.train_seconds.max(epoch.validation_seconds)).fold(1e-9, f64::max);
+    let most = epochs
+        .iter()
+        .map(|epoch| epoch.train_seconds.max(epoch.validation_seconds))
+        .fold(1e-9, f64::max);
     Plot::new(
         "Seconds of each epoch",
         "Learning and validation. A step up means that something else used the machine.",
@@ -228,24 +296,24 @@ fn pace(epochs: &[EpochReport]) -> String {
     .draw()
 }
 
-fn portrait_about(trained: &Trained) -> String {
+fn stats_about(trained: &TrainedRun) -> String {
     let log = &trained.stream().log;
-    let portrait = Portrait::of(log.events(), log.node_features());
+    let stats = DatasetStats::of(log.events(), log.node_features());
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let mut text = format!(
         "{} nodes ({} sources, {} destinations{}), {} events at {} distinct times, {} distinct pairs. {} of events repeat a pair, {} \
          answer one in the other direction.",
-        grouped(portrait.nodes),
-        grouped(portrait.sources),
-        grouped(portrait.destinations),
-        if portrait.bipartite { ", no node is both" } else { "" },
-        grouped(portrait.events),
-        grouped(portrait.distinct_times),
-        grouped(portrait.distinct_pairs),
-        percent(portrait.repeat_share),
-        percent(portrait.reply_share)
+        grouped(stats.nodes),
+        grouped(stats.sources),
+        grouped(stats.destinations),
+        if stats.bipartite { ", no node is both" } else { "" },
+        grouped(stats.events),
+        grouped(stats.distinct_times),
+        grouped(stats.distinct_pairs),
+        percent(stats.repeat_share),
+        percent(stats.reply_share)
     );
-    if let (Some(pairs), Some(nodes)) = (portrait.surprise_events, portrait.new_nodes_in_test) {
+    if let (Some(pairs), Some(nodes)) = (stats.surprise_events, stats.new_nodes_in_test) {
         text.push_str(&format!(
             " With 70/15/15 %, {} of test events are of a pair that training has not seen, and {} nodes of the test part are new.",
             percent(pairs),
@@ -255,18 +323,24 @@ fn portrait_about(trained: &Trained) -> String {
     text
 }
 
-fn protocol(trained: &Trained) -> String {
+fn protocol(trained: &TrainedRun) -> String {
     let protocol = &trained.config().protocol;
     let what = match protocol.name() {
-        "stream" => "one stream that runs on from training through validation to test, and nobody sees ahead",
-        "dyglib" => "the field's habit, bit for bit: splits and negatives are those behind published tables",
+        "stream" => {
+            "one stream that runs on from training through validation to test, and nobody sees ahead"
+        }
+        "dyglib" => {
+            "the field's habit, bit for bit: splits and negatives are those behind published tables"
+        }
         _ => "the Temporal Graph Benchmark's: its negatives, and ranks",
     };
     let step = match protocol.step() {
         StepRule::Events(events) => {
             format!("Events are scored and then revealed in steps of {}", grouped(events as usize))
         }
-        StepRule::DistinctTime => "Events of one time are scored and then revealed together".to_string(),
+        StepRule::DistinctTime => {
+            "Events of one time are scored and then revealed together".to_string()
+        }
     };
     let sees = match protocol.visibility() {
         Visibility::Event => "a question sees all events strictly before its time",
@@ -275,7 +349,8 @@ fn protocol(trained: &Trained) -> String {
     };
     let split = trained.split();
     let events = trained.stream().log.events();
-    let training = split.train.clone().filter(|&number| split.trains(events.at(number as usize))).count();
+    let training =
+        split.train.clone().filter(|&number| split.trains(events.at(number as usize))).count();
     let held_out = match split.train.len() - training {
         0 => String::new(),
         held_out => format!(" ({} more are of nodes held out of training)", grouped(held_out)),
@@ -300,14 +375,14 @@ fn protocol(trained: &Trained) -> String {
 }
 
 /// What exactly was asked: the hashes tell whether two reports asked the same.
-fn questions(examined: &Examined) -> Table {
+fn questions(evaluated: &EvaluationWithBaselines) -> Table {
     let mut table = Table::default()
         .words("questions")
         .numbers("events")
         .numbers("candidates")
         .numbers("steps")
         .words("SHA-256 of the negatives (first 16 digits)");
-    for row in &examined.model.results {
+    for row in &evaluated.model.results {
         table.row(
             false,
             vec![

@@ -1,7 +1,7 @@
 //! From numbers to places on an axis: ranges, round ticks and their labels.
 //!
-//! Knows no drawing. Ticks are 1, 2 or 5 times a power of ten, or powers of ten on a logarithmic axis, so that a label says the exact
-//! value of its tick.
+//! Knows no drawing. Ticks are 1, 2 or 5 times a power of ten, or powers of ten on a logarithmic
+//! axis, so that a label says the exact value of its tick.
 
 /// How numbers are spread over an axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +103,9 @@ impl Axis {
             return inside.step_by(every).cloned().collect();
         }
         match &self.scale {
-            Scale::Names(names) => names.iter().enumerate().map(|(place, name)| (place as f64, name.clone())).collect(),
+            Scale::Names(names) => {
+                names.iter().enumerate().map(|(place, name)| (place as f64, name.clone())).collect()
+            }
             Scale::Linear => round_ticks(ends, most, 0.0),
             Scale::Whole => round_ticks(ends, most, 1.0),
             Scale::Logarithmic => power_ticks(ends, most),
@@ -114,11 +116,16 @@ impl Axis {
 fn round_ticks((low, high): (f64, f64), most: usize, least: f64) -> Vec<(f64, String)> {
     let rough = ((high - low) / most.max(1) as f64).max(least);
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * power).find(|step| *step >= rough * 0.999);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|times| times * power)
+        .find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
     let first = (low / step - 1e-9).ceil() as i64;
     let last = (high / step + 1e-9).floor() as i64;
-    (first..=last).map(|count| (count as f64 * step, tick_label(count as f64 * step, step))).collect()
+    (first..=last)
+        .map(|count| (count as f64 * step, tick_label(count as f64 * step, step)))
+        .collect()
 }
 
 fn power_ticks((low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
@@ -127,7 +134,10 @@ fn power_ticks((low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
         return round_ticks((low, high), most.min(4), 0.0);
     }
     let every = (last - first + 1).unsigned_abs().div_ceil(most.max(1) as u32).max(1);
-    (first..=last).step_by(every as usize).map(|power| (10f64.powi(power), short(10f64.powi(power)))).collect()
+    (first..=last)
+        .step_by(every as usize)
+        .map(|power| (10f64.powi(power), short(10f64.powi(power))))
+        .collect()
 }
 
 /// The label of a tick: as many decimals as the step has, large numbers in thousands and millions.
@@ -145,7 +155,11 @@ fn tick_label(value: f64, step: f64) -> String {
 }
 
 fn trimmed(text: String) -> String {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
 }
 
 /// A number in few characters and about three digits, for labels and hover values.
@@ -214,10 +228,14 @@ mod tests {
         assert_eq!(labels((0.88, 0.93), 5), ["0.88", "0.89", "0.90", "0.91", "0.92", "0.93"]);
         assert_eq!(labels((0.0, 60_000.0), 6), ["0", "10k", "20k", "30k", "40k", "50k", "60k"]);
         assert_eq!(labels((-2.0, 3.0), 5), ["-2", "-1", "0", "1", "2", "3"]);
-        let whole: Vec<String> = Axis::whole("x").tick_labels((0.9, 3.1), 6).into_iter().map(|tick| tick.1).collect();
+        let whole: Vec<String> =
+            Axis::whole("x").tick_labels((0.9, 3.1), 6).into_iter().map(|tick| tick.1).collect();
         assert_eq!(whole, ["1", "2", "3"]);
-        let powers: Vec<String> =
-            Axis::logarithmic("x").tick_labels((0.5, 2e4), 6).into_iter().map(|tick| tick.1).collect();
+        let powers: Vec<String> = Axis::logarithmic("x")
+            .tick_labels((0.5, 2e4), 6)
+            .into_iter()
+            .map(|tick| tick.1)
+            .collect();
         assert_eq!(powers, ["1", "10", "100", "1000", "10k"]);
     }
 
@@ -230,10 +248,17 @@ mod tests {
 
     #[test]
     fn numbers_are_told_in_few_characters() {
-        let told: Vec<String> = [0.0, 0.93214, 12.0, 1234567.0, 0.000_012_3, 59835.0].map(short).to_vec();
+        let told: Vec<String> =
+            [0.0, 0.93214, 12.0, 1234567.0, 0.000_012_3, 59835.0].map(short).to_vec();
         assert_eq!(told, ["0", "0.932", "12", "1.23M", "1.2e-5", "59.8k"]);
         assert_eq!(grouped(1_234_567), "1 234 567");
-        assert_eq!((counted(1, "event"), counted(2_000, "event")), ("1 event".into(), "2 000 events".into()));
-        assert_eq!([0.0005, 0.25, 3.0, 600.0].map(seconds).to_vec(), ["500 µs", "250 ms", "3 s", "10 min"]);
+        assert_eq!(
+            (counted(1, "event"), counted(2_000, "event")),
+            ("1 event".into(), "2 000 events".into())
+        );
+        assert_eq!(
+            [0.0005, 0.25, 3.0, 600.0].map(seconds).to_vec(),
+            ["500 µs", "250 ms", "3 s", "10 min"]
+        );
     }
 }

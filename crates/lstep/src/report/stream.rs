@@ -21,8 +21,8 @@ pub fn time_axis(clock: &Clock, from: f64, to: f64) -> Axis {
             };
             Axis::between("time (UTC)", from, to).with_ticks((0..=3).map(tick).collect())
         }
-        Clock::Integer { origin } if *origin != 0 => {
-            let label = format!("time since {origin} (the file's unit)");
+        Clock::Integer { provenance } if *provenance != 0 => {
+            let label = format!("time since {provenance} (the file's unit)");
             Axis::between(&label, from, to)
         }
         _ => Axis::between("time (the file's unit)", from, to),
@@ -55,14 +55,16 @@ struct Bin {
 fn bins(events: &Events, count: usize) -> Vec<Bin> {
     let times = events.times();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
-    let (from, width) = (first.value(), ((last.value() - first.value()) / count as f64).max(f64::MIN_POSITIVE));
+    let (from, width) =
+        (first.value(), ((last.value() - first.value()) / count as f64).max(f64::MIN_POSITIVE));
     let mut bins = vec![Bin::default(); count];
     let mut met = FxHashSet::default();
     for event in events.iter() {
         let bin = &mut bins[(((event.time.value() - from) / width) as usize).min(count - 1)];
         bin.events += 1;
-        bin.replies +=
-            usize::from(event.source != event.destination && met.contains(&(event.destination, event.source)));
+        bin.replies += usize::from(
+            event.source != event.destination && met.contains(&(event.destination, event.source)),
+        );
         bin.repeats += usize::from(!met.insert((event.source, event.destination)));
     }
     bins
@@ -80,8 +82,10 @@ pub fn charts(events: &Events, clock: &Clock, split: &Split) -> Vec<String> {
     let highest = bins.iter().map(|bin| bin.events).max().unwrap_or(1) as f64 * 1.05;
     let marks = |what: &dyn Fn(&Bin) -> f64, says: &dyn Fn(&Bin) -> String| -> Vec<Mark> {
         let full = bins.iter().enumerate().filter(|(_, bin)| bin.events > 0);
-        full.map(|(place, bin)| Mark::new(middle(place), what(bin), format!("{}\n{}", when(place), says(bin))))
-            .collect()
+        full.map(|(place, bin)| {
+            Mark::new(middle(place), what(bin), format!("{}\n{}", when(place), says(bin)))
+        })
+        .collect()
     };
     let over_time = Plot::new(
         "Events over time",
@@ -89,8 +93,17 @@ pub fn charts(events: &Events, clock: &Clock, split: &Split) -> Vec<String> {
         time_axis(clock, from, to.max(from + 1.0)),
         Axis::between(&format!("events in 1/{BINS} of the span"), 0.0, highest),
     )
-    .columns("events", Ink::Kind(0), width / 2.0, marks(&|bin| bin.events as f64, &|bin| counted(bin.events, "event")))
-    .rule(Some("end of training, end of validation"), (split.train_until, 0.0), (split.train_until, highest))
+    .columns(
+        "events",
+        Ink::Kind(0),
+        width / 2.0,
+        marks(&|bin| bin.events as f64, &|bin| counted(bin.events, "event")),
+    )
+    .rule(
+        Some("end of training, end of validation"),
+        (split.train_until, 0.0),
+        (split.train_until, highest),
+    )
     .rule(None, (split.validation_until, 0.0), (split.validation_until, highest));
     let share = |part: usize, bin: &Bin| part as f64 / bin.events as f64;
     let say = |name: &str, part: usize, bin: &Bin| {
@@ -113,7 +126,8 @@ pub fn charts(events: &Events, clock: &Clock, split: &Split) -> Vec<String> {
 
 /// How many nodes take part in at least so many events.
 fn activity(events: &Events) -> String {
-    let mut counts: Vec<usize> = events.participation().into_iter().map(|count| count as usize).collect();
+    let mut counts: Vec<usize> =
+        events.participation().into_iter().map(|count| count as usize).collect();
     counts.retain(|count| *count > 0);
     counts.sort_unstable();
     let nodes = counts.len();
@@ -148,8 +162,10 @@ mod tests {
 
     fn stream() -> Events {
         let nodes = |ids: &[u32]| ids.iter().map(|&id| NodeId(id)).collect();
-        let times = [0.0, 1.0, 8.0, 10.0].iter().map(|&time| Time::new(time).expect("finite")).collect();
-        Events::new(nodes(&[0, 1, 0, 0]), nodes(&[1, 0, 1, 2]), times, Features::none()).expect("in order")
+        let times =
+            [0.0, 1.0, 8.0, 10.0].iter().map(|&time| Time::new(time).expect("finite")).collect();
+        Events::new(nodes(&[0, 1, 0, 0]), nodes(&[1, 0, 1, 2]), times, Features::none())
+            .expect("in order")
     }
 
     #[test]
@@ -161,10 +177,10 @@ mod tests {
 
     #[test]
     fn times_are_shown_as_the_file_writes_them() {
-        let clock = Clock::Iso8601 { unit: crate::event::Unit::Second, origin: 1_767_225_600 };
+        let clock = Clock::Iso8601 { unit: crate::event::Unit::Second, provenance: 1_767_225_600 };
         assert_eq!(say_time(&clock, 3600.0), "2026-01-01 01:00");
         let axis = time_axis(&clock, 0.0, 30.0 * 86_400.0);
         assert_eq!(axis.ticks.expect("dates")[0].1, "2026-01-01");
-        assert_eq!(say_time(&Clock::Integer { origin: 100 }, 7.0), "107");
+        assert_eq!(say_time(&Clock::Integer { provenance: 100 }, 7.0), "107");
     }
 }

@@ -1,7 +1,8 @@
-//! Dates and times of ISO 8601 to nanoseconds since 1970 and back, in the proleptic Gregorian calendar, without leap seconds.
+//! Dates and times of ISO 8601 to nanoseconds since 1970 and back, in the proleptic Gregorian
+//! calendar, without leap seconds.
 //!
-//! Read: `2021-03-04`, then perhaps `T` or a space and `05:06`, `:07`, `.089` (up to nine digits), then perhaps `Z` or
-//! `+01:00`. No offset means UTC. Written: always UTC with `Z`.
+//! Read: `2021-03-04`, then perhaps `T` or a space and `05:06`, `:07`, `.089` (up to nine digits),
+//! then perhaps `Z` or `+01:00`. No offset means UTC. Written: always UTC with `Z`.
 
 use super::Unit;
 
@@ -79,8 +80,12 @@ impl Instant {
     pub(crate) fn show(self, unit: Unit) -> String {
         let (year, month, day) = date_of(self.seconds.div_euclid(86_400));
         let second = self.seconds.rem_euclid(86_400);
-        let mut text =
-            format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+        let mut text = format!(
+            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
+            second / 3600,
+            second / 60 % 60,
+            second % 60
+        );
         let digits = unit.digits();
         if digits > 0 {
             let fraction = self.nanoseconds / 10u32.pow(9 - digits as u32);
@@ -116,7 +121,8 @@ fn offset(rest: &mut &[u8]) -> Option<i64> {
 fn number(rest: &mut &[u8], digits: usize) -> Option<i64> {
     let (head, tail) = rest.split_at_checked(digits)?;
     *rest = tail;
-    head.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    head.iter()
+        .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
 
 fn expect(rest: &mut &[u8], byte: u8) -> Option<()> {
@@ -137,8 +143,8 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01. Years are taken to start in March, so that the leap day is the last of its year, and
-/// eras of 400 years have 146,097 days each.
+/// Days from 1970-01-01. Years are taken to start in March, so that the leap day is the last of its
+/// year, and eras of 400 years have 146,097 days each.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -152,7 +158,8 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;

@@ -1,15 +1,16 @@
 //! What DyGFormer can be told. Defaults are DyGLib's, for a stream of unknown kind.
 
 use crate::error::{Error, Result};
-use crate::model::setting::{check_dropout, within};
+use crate::model::checks::{check_dropout, within};
 use serde::{Deserialize, Serialize};
 
 /// What is done with a history that is shorter than the longest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Padding {
-    /// It is filled up with empty patches that are attended to and averaged like others. DyGLib fills up to the longest history of
-    /// its batch, which mostly is the longest there can be; the batch may not matter here, so it is always the latter.
+    /// It is filled up with empty patches that are attended to and averaged like others. DyGLib
+    /// fills up to the longest history of its batch, which mostly is the longest there can be; the
+    /// batch may not matter here, so it is always the latter.
     Full,
     /// It stays as it is, as in the paper.
     None,
@@ -21,7 +22,8 @@ pub enum Padding {
 pub struct DyGFormerConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features makes it as wide.
+    /// d_N, at least 1, also the width of an encoding; a run on a stream with wider node features
+    /// makes it as wide.
     pub node_width: usize,
     /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,

@@ -1,6 +1,8 @@
-//! Histories of seeds as integers: who was met, and how often each of them appears in two histories.
+//! Histories of seeds as integers: who was met, and how often each of them appears in two
+//! histories.
 //!
-//! Everything here happens before any tensor. A history begins with the seed's own node, then come its newest meetings, oldest first.
+//! Everything here happens before any tensor. A history begins with the seed's own node, then come
+//! its newest meetings, oldest first.
 
 use crate::event::NodeId;
 use crate::graph::{Past, Seed};
@@ -68,14 +70,18 @@ impl Histories {
         &self.events[span]
     }
 
-    /// Calls `each(count in its own history, count in the other's)` for each entry of a seed's history. O(both lengths).
+    /// Calls `each(count in its own history, count in the other's)` for each entry of a seed's
+    /// history. O(both lengths).
     pub fn count_with(&mut self, seed: u32, other: u32, mut each: impl FnMut(u32, u32)) {
         let (own, theirs) = (self.span(seed), self.span(other));
         for entry in theirs.clone() {
             self.counters[self.nodes[entry].index()] = self.counts[entry];
         }
         for entry in own {
-            each(self.counts[entry], self.counters.get(self.nodes[entry].index()).copied().unwrap_or(0));
+            each(
+                self.counts[entry],
+                self.counters.get(self.nodes[entry].index()).copied().unwrap_or(0),
+            );
         }
         for entry in theirs {
             self.counters[self.nodes[entry].index()] = 0;
@@ -104,8 +110,11 @@ mod tests {
     fn appearances_are_counted_in_both_histories_and_a_node_is_in_its_own() {
         let time = |value: f64| Time::new(value).expect("finite");
         let mut log = EventLog::default();
-        for (number, (source, destination)) in [(0, 2), (0, 2), (1, 2), (0, 3), (1, 0)].into_iter().enumerate() {
-            log.push(NodeId(source), NodeId(destination), time(number as f64), &[]).expect("in order");
+        for (number, (source, destination)) in
+            [(0, 2), (0, 2), (1, 2), (0, 3), (1, 0)].into_iter().enumerate()
+        {
+            log.push(NodeId(source), NodeId(destination), time(number as f64), &[])
+                .expect("in order");
         }
         let seeds = [0, 1, 9].map(|node| Seed { node: NodeId(node), time: time(9.0) });
         let mut histories = Histories::default();

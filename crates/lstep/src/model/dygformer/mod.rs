@@ -1,16 +1,20 @@
 //! DyGFormer: a transformer over the two joined histories of a pair.
 //!
-//! Yu et al., "Towards Better Dynamic Graph Learning: New Architecture and Unified Library", NeurIPS 2023, with the hyper-parameters of
-//! DyGLib. Each entry of a history has four channels: features of the node, features of the event, time encoding, and the
-//! co-occurrence f(c_own) + f(c_other) with f(c) = W_2 relu(w_1 c + b_1) + b_2, where c counts how often the entry's node appears in
-//! its own and in the other history. `patch` entries in a row are a patch; a linear layer for each channel makes it
-//! [4 channel_width]. Patches of both histories go through the transformer together; a side is the mean of its own.
+//! Yu et al., "Towards Better Dynamic Graph Learning: New Architecture and Unified Library",
+//! NeurIPS 2023, with the hyper-parameters of DyGLib. Each entry of a history has four channels:
+//! features of the node, features of the event, time encoding, and the co-occurrence f(c_own) +
+//! f(c_other) with f(c) = W_2 relu(w_1 c + b_1) + b_2, where c counts how often the entry's node
+//! appears in its own and in the other history. `patch` entries in a row are a patch; a linear
+//! layer for each channel makes it [4 channel_width]. Patches of both histories go through the
+//! transformer together; a side is the mean of its own.
 //!
-//! What is shared, without changing a number: node, event and time channels are made once for a distinct seed, however many
-//! candidates it is asked against. A count is a small integer, so the co-occurrence channel's layer is applied to every count at every
-//! place of a patch, and a patch is a sum of rows of that table. Empty patches are all alike, so they are one row that counts as
-//! many; dropout falls on that row as a whole. The last layer of the last transformer is applied to a side's mean, and the dropout
-//! behind it differs as [`FeedForward`](crate::nn::FeedForward) says.
+//! What is shared, without changing a number: node, event and time channels are made once for a
+//! distinct seed, however many candidates it is batch against. A count is a small integer, so the
+//! co-occurrence channel's layer is applied to every count at every place of a patch, and a patch
+//! is a sum of rows of that table. Empty patches are all alike, so they are one row that counts as
+//! many; dropout falls on that row as a whole. The last layer of the last transformer is applied to
+//! a side's mean, and the dropout behind it differs as [`FeedForward`](crate::nn::FeedForward)
+//! says.
 
 mod config;
 mod history;
@@ -20,8 +24,8 @@ pub use config::{DyGFormerConfig, Padding};
 pub use history::Histories;
 pub(crate) use released_padding::ReleasedPadding;
 
-use super::Facts;
-use super::encoder::{Asked, Encoder, FeatureWidths, Room};
+use super::StreamInfo;
+use super::encoder::{Encoder, FeatureWidths, PairBatch, Scratch};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
@@ -45,7 +49,8 @@ pub struct DyGFormer {
     predictor: Predictor,
 }
 
-/// The patches of a call's pairs: for each pair those of the source, those of the candidate, then the empty one.
+/// The patches of a call's pairs: for each pair those of the source, those of the candidate, then
+/// the empty one.
 #[derive(Default)]
 pub struct Patches {
     histories: Histories,
@@ -59,7 +64,8 @@ pub struct Patches {
     repeats: Vec<u32>,
     /// Counts of all entries of all patches, two an entry.
     counts: Vec<u32>,
-    /// For each pair its source's side, then for each its candidate's: patches and their share of the mean.
+    /// For each pair its source's side, then for each its candidate's: patches and their share of
+    /// the mean.
     sides: [Side; 2],
 }
 
@@ -72,17 +78,20 @@ struct Side {
 }
 
 impl Patches {
-    /// `empty` says how many empty patches fill up the two sides of a pair: from its place in the call, and the patches they have.
+    /// `empty` says how many empty patches fill up the two sides of a pair: from its place in the
+    /// call, and the patches they have.
     fn gather(
         &mut self,
         past: Past<'_>,
-        asked: &Asked,
+        batch: &PairBatch,
         config: &DyGFormerConfig,
         empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
     ) {
         let Patches { histories, firsts, offsets, rows, repeats, counts, sides } = self;
-        histories.gather(past, &asked.seeds, config.longest);
-        let patches = |histories: &Histories, seed: u32| histories.span(seed).len().div_ceil(config.patch) as u32;
+        histories.gather(past, &batch.seeds, config.longest);
+        let patches = |histories: &Histories, seed: u32| {
+            histories.span(seed).len().div_ceil(config.patch) as u32
+        };
         firsts.clear();
         let mut next = 1;
         for seed in 0..histories.len() as u32 {
@@ -95,13 +104,16 @@ impl Patches {
         repeats.clear();
         counts.clear();
         sides.iter_mut().for_each(Side::clear);
-        for (pair, (&source, &candidate)) in asked.sources.iter().zip(&asked.candidates).enumerate() {
+        for (pair, (&source, &candidate)) in batch.sources.iter().zip(&batch.candidates).enumerate()
+        {
             let lengths = [source, candidate].map(|seed| patches(histories, seed));
             let empty = empty(pair, lengths);
             let first = rows.len() as u32;
             let begins = [first, first + lengths[0]];
             let last = first + lengths[0] + lengths[1];
-            for (side, (seed, other)) in [(source, candidate), (candidate, source)].into_iter().enumerate() {
+            for (side, (seed, other)) in
+                [(source, candidate), (candidate, source)].into_iter().enumerate()
+            {
                 rows.extend(firsts[seed as usize]..firsts[seed as usize] + lengths[side]);
                 histories.count_with(seed, other, |own, theirs| counts.extend([own, theirs]));
                 counts.resize((rows.len()) * 2 * config.patch, 0);
@@ -140,7 +152,8 @@ impl Side {
 }
 
 impl DyGFormer {
-    /// Node, event and time channels of all patches of all seeds, the empty patch first: [1 + patches, 3 channel_width].
+    /// Node, event and time channels of all patches of all seeds, the empty patch first: [1 +
+    /// patches, 3 channel_width].
     fn of_seeds<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, patches: &Patches) -> Var {
         let entry_rows = |width: usize, fill: &dyn Fn(usize, &mut [f32])| {
             // Rows of a seed's patches, entry by entry, zeros after its last entry.
@@ -158,7 +171,8 @@ impl DyGFormer {
             values
         };
         let histories = &patches.histories;
-        let (node_width, edge_width, patch) = (self.config.node_width, self.config.edge_width, self.config.patch);
+        let (node_width, edge_width, patch) =
+            (self.config.node_width, self.config.edge_width, self.config.patch);
         let node = (past.node_feature_width() > 0).then(|| {
             entry_rows(node_width, &|entry, row| {
                 let features = past.node_features(histories.nodes(entry..entry + 1)[0]);
@@ -176,7 +190,9 @@ impl DyGFormer {
         let time = self.times(tape, patches);
         let count = tape.shape(time).0;
         let mut channels = Vec::with_capacity(3);
-        for (values, layer, width) in [(node, self.node_patch, node_width), (edge, self.edge_patch, edge_width)] {
+        for (values, layer, width) in
+            [(node, self.node_patch, node_width), (edge, self.edge_patch, edge_width)]
+        {
             let empty = tape.parameter(layer.bias);
             channels.push(match values {
                 Some(values) => {
@@ -195,7 +211,8 @@ impl DyGFormer {
         tape.concat_columns(&channels)
     }
 
-    /// The time channel of all patches of all seeds, the empty patch first: [1 + patches, channel_width].
+    /// The time channel of all patches of all seeds, the empty patch first: [1 + patches,
+    /// channel_width].
     fn times(&self, tape: &mut Tape<'_>, patches: &Patches) -> Var {
         let (mut ages, mut there) = (Vec::new(), Vec::new());
         for seed in 0..patches.histories.len() as u32 {
@@ -213,21 +230,28 @@ impl DyGFormer {
             let there = tape.constant(entries, 1, &there);
             encoded = tape.scale_rows(encoded, there);
         }
-        let wide = tape.reshape(encoded, entries / self.config.patch, self.config.patch * self.config.time_width);
+        let wide = tape.reshape(
+            encoded,
+            entries / self.config.patch,
+            self.config.patch * self.config.time_width,
+        );
         let known = self.time_patch.apply(tape, wide, Activation::Identity);
         let empty = tape.parameter(self.time_patch.bias);
         tape.concat_rows(&[empty, known])
     }
 
-    /// The co-occurrence channel of every count at every place of a patch, [patch counts, channel_width]: row place counts + c. The
-    /// layer's bias is in the rows of the first place, by halves, since a patch has two counts there.
+    /// The co-occurrence channel of every count at every place of a patch, [patch counts,
+    /// channel_width]: row place counts + c. The layer's bias is in the rows of the first place, by
+    /// halves, since a patch has two counts there.
     fn count_table(&self, tape: &mut Tape<'_>, counts: usize) -> Var {
         let width = self.config.channel_width;
-        let all =
-            tape.input(counts, 1, |values| values.iter_mut().enumerate().for_each(|(c, value)| *value = c as f32));
+        let all = tape.input(counts, 1, |values| {
+            values.iter_mut().enumerate().for_each(|(c, value)| *value = c as f32)
+        });
         let inner = self.count_in.apply(tape, all, Activation::Relu);
         let encoded = self.count_out.apply(tape, inner, Activation::Identity);
-        let (weight, bias) = (tape.parameter(self.count_patch.weight), tape.parameter(self.count_patch.bias));
+        let (weight, bias) =
+            (tape.parameter(self.count_patch.weight), tape.parameter(self.count_patch.bias));
         let half = tape.scale(bias, 0.5);
         let places: Vec<Var> = (0..self.config.patch)
             .map(|place| {
@@ -245,14 +269,24 @@ impl DyGFormer {
         let counts = patches.counts.iter().max().map_or(1, |&most| most as usize + 1);
         let table = self.count_table(tape, counts);
         let joined = tape.zeros(patches.rows.len(), 4 * width);
-        let (shared, own) = (tape.columns(joined, 0..3 * width), tape.columns(joined, 3 * width..4 * width));
+        let (shared, own) =
+            (tape.columns(joined, 0..3 * width), tape.columns(joined, 3 * width..4 * width));
         let rows = tape.indices(patches.rows.iter().copied());
         tape.gather_into(shared, of_seeds, rows);
         let patch = 2 * self.config.patch;
-        let entries = patches.counts.iter().enumerate().map(|(at, &count)| (at % patch / 2 * counts) as u32 + count);
+        let entries = patches
+            .counts
+            .iter()
+            .enumerate()
+            .map(|(at, &count)| (at % patch / 2 * counts) as u32 + count);
         let entries = tape.indices(entries);
         let ends = tape.indices((0..=patches.rows.len()).map(|row| (row * patch) as u32));
-        tape.segment_sum_into(own, table, Segments { rows: Some(entries), offsets: ends }, Weighting::Sum);
+        tape.segment_sum_into(
+            own,
+            table,
+            Segments { rows: Some(entries), offsets: ends },
+            Weighting::Sum,
+        );
         joined
     }
 
@@ -261,11 +295,11 @@ impl DyGFormer {
         &self,
         tape: &mut Tape<'t>,
         past: Past<'t>,
-        asked: &Asked,
+        batch: &PairBatch,
         patches: &mut Patches,
         empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
     ) -> Var {
-        patches.gather(past, asked, &self.config, empty);
+        patches.gather(past, batch, &self.config, empty);
         let mut hidden = self.joined(tape, past, patches);
         let blocks = Blocks {
             heads: self.config.heads,
@@ -286,8 +320,9 @@ impl DyGFormer {
             (segments, Weighting::By { weights, slots: None })
         });
         let means = last.apply_to_means(tape, hidden, blocks, means);
-        let [source, candidate] = means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
-        let pairs = tape.indices(0..asked.sources.len() as u32);
+        let [source, candidate] =
+            means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
+        let pairs = tape.indices(0..batch.sources.len() as u32);
         self.predictor.apply(tape, (source, pairs), (candidate, pairs))
     }
 }
@@ -301,17 +336,30 @@ impl Encoder for DyGFormer {
 
     fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<DyGFormer> {
         config.check()?;
-        let DyGFormerConfig { time_width, node_width, edge_width, channel_width, patch, layers, .. } = config;
+        let DyGFormerConfig {
+            time_width,
+            node_width,
+            edge_width,
+            channel_width,
+            patch,
+            layers,
+            ..
+        } = config;
         let time = TimeEncoder::add(parameters, time_width);
         let width = 4 * channel_width;
-        let transformers =
-            (0..layers).map(|layer| Transformer::add(parameters, &format!("transformer.{layer}"), width)).collect();
-        let mut layer = |name: &str, inputs: usize, outputs: usize| Linear::add(parameters, name, inputs, outputs);
+        let transformers = (0..layers)
+            .map(|layer| Transformer::add(parameters, &format!("transformer.{layer}"), width))
+            .collect();
+        let mut layer = |name: &str, inputs: usize, outputs: usize| {
+            Linear::add(parameters, name, inputs, outputs)
+        };
         let (count_in, count_out) =
             (layer("count.in", 1, channel_width), layer("count.out", channel_width, channel_width));
         let mut channel = |name: &str, inputs: usize| layer(name, patch * inputs, channel_width);
-        let (node_patch, edge_patch) = (channel("patch.node", node_width), channel("patch.edge", edge_width));
-        let (time_patch, count_patch) = (channel("patch.time", time_width), channel("patch.count", channel_width));
+        let (node_patch, edge_patch) =
+            (channel("patch.node", node_width), channel("patch.edge", edge_width));
+        let (time_patch, count_patch) =
+            (channel("patch.time", time_width), channel("patch.count", channel_width));
         let out = layer("out", width, node_width);
         let predictor = Predictor::add(parameters, node_width);
         Ok(DyGFormer {
@@ -333,22 +381,37 @@ impl Encoder for DyGFormer {
         FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }
     }
 
-    fn begin(&self, _: &Facts) {}
+    fn begin(&self, _: &StreamInfo) {}
 
-    fn logits<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, (): &'t (), asked: &Asked, patches: &mut Patches) -> Var {
+    fn logits<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        (): &'t (),
+        batch: &PairBatch,
+        patches: &mut Patches,
+    ) -> Var {
         let all = (self.config.longest / self.config.patch) as u32;
         let padding = self.config.padding;
-        self.logits_filled(tape, past, asked, patches, |_, lengths| match padding {
+        self.logits_filled(tape, past, batch, patches, |_, lengths| match padding {
             Padding::Full => lengths.map(|length| all - length),
             Padding::None => [0, 0],
         })
     }
 
-    fn observe(&self, _: &Parameters, _: &mut Room<Patches>, _: Revealed<'_>, (): &mut (), _: &[Event]) {}
+    fn observe(
+        &self,
+        _: &Parameters,
+        _: &mut Scratch<Patches>,
+        _: Revealed<'_>,
+        (): &mut (),
+        _: &[Event],
+    ) {
+    }
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 
-    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<()> {
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<()> {
         Ok(())
     }
 }

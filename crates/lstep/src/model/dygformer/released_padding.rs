@@ -1,18 +1,21 @@
-//! The padding of DyGFormer's released code, for the audit that shows what it is worth, and for nothing else.
+//! The padding of DyGFormer's released code, for the audit that shows what it is worth, and for
+//! nothing else.
 //!
-//! The released code fills histories up to the longest of a call with empty patches, which take part in the mean as others do, and it asks
-//! about the true events of a step in one call and about their negatives in another. Where the longest histories of the two differ, the number of
-//! empty patches tells which is which, and the model learns to read it. [`ReleasedPadding`] is a [`DyGFormer`] with that fault. No
-//! setting leads here, only the crate can make one, and it cannot be saved.
+//! The released code fills histories up to the longest of a call with empty patches, which take
+//! part in the mean as others do, and it asks about the true events of a step in one call and about
+//! their negatives in another. Where the longest histories of the two differ, the number of empty
+//! patches tells which is which, and the model learns to read it. [`ReleasedPadding`] is a
+//! [`DyGFormer`] with that fault. No setting leads here, only the crate can make one, and it cannot
+//! be saved.
 
 use super::{DyGFormer, DyGFormerConfig, Patches};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
-use crate::model::encoder::{Asked, Encoder, FeatureWidths, Learned, Room, pairs_of};
-use crate::model::{Facts, Learner, Lesson, Model, Tools};
-use crate::protocol::{Queries, Scores};
+use crate::model::encoder::{Encoder, FeatureWidths, Learned, PairBatch, Scratch, pairs_of};
+use crate::model::{Learner, Model, StreamInfo, TrainBatch, TrainContext};
+use crate::query::{Queries, Scores};
 use lstep_tensor::{Parameters, Tape, Var};
 
 /// DyGFormer that fills histories up to the longest of the step's true events, or of its negatives.
@@ -29,13 +32,18 @@ impl ReleasedPadding {
     }
 }
 
-/// How many patches the longest histories of a step have, of sources and of destinations, for true events and for negatives. A model is never
-/// told which pairs are true; this one knows how evaluator and lessons lay them out: a true event, then its negative.
+/// How many patches the longest histories of a step have, of sources and of destinations, for true
+/// events and for negatives. A model is never told which pairs are true; this one knows how
+/// evaluator and batches lay them out: a true event, then its negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Longest([[u32; 2]; 2]);
 
 impl Longest {
-    fn of(past: Past<'_>, pairs: impl Iterator<Item = (Seed, NodeId)>, config: &DyGFormerConfig) -> Longest {
+    fn of(
+        past: Past<'_>,
+        pairs: impl Iterator<Item = (Seed, NodeId)>,
+        config: &DyGFormerConfig,
+    ) -> Longest {
         let mut longest = Longest::default();
         for (pair, (source, candidate)) in pairs.enumerate() {
             let sides = [source, Seed { node: candidate, ..source }];
@@ -69,7 +77,7 @@ impl Encoder for Filled {
         self.honest.feature_widths()
     }
 
-    fn begin(&self, _: &Facts) -> Longest {
+    fn begin(&self, _: &StreamInfo) -> Longest {
         Longest::default()
     }
 
@@ -78,30 +86,39 @@ impl Encoder for Filled {
         tape: &mut Tape<'t>,
         past: Past<'t>,
         Longest(longest): &'t Longest,
-        asked: &Asked,
+        batch: &PairBatch,
         patches: &mut Patches,
     ) -> Var {
-        // Pieces of a call begin with a true event, so that a place in the piece tells as much as one in the call.
+        // Pieces of a call begin with a true event, so that a place in the piece tells as much as
+        // one in the call.
         const { assert!(Self::PAIRS_AT_ONCE.is_multiple_of(2)) };
-        self.honest.logits_filled(tape, past, asked, patches, |pair, lengths| {
+        self.honest.logits_filled(tape, past, batch, patches, |pair, lengths| {
             let [source, destination] = longest[pair % 2];
             [source - lengths[0], destination - lengths[1]]
         })
     }
 
-    fn observe(&self, _: &Parameters, _: &mut Room<Patches>, _: Revealed<'_>, _: &mut Longest, _: &[Event]) {}
+    fn observe(
+        &self,
+        _: &Parameters,
+        _: &mut Scratch<Patches>,
+        _: Revealed<'_>,
+        _: &mut Longest,
+        _: &[Event],
+    ) {
+    }
 
     fn save_state<'a>(&self, _: &'a Longest, _: &mut Checkpoint<'a>) {}
 
-    fn load_state(&self, facts: &Facts, _: &mut Checkpoint<'_>) -> Result<Longest> {
-        Ok(self.begin(facts))
+    fn load_state(&self, info: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<Longest> {
+        Ok(self.begin(info))
     }
 }
 
 impl Model for ReleasedPadding {
     type State = ();
 
-    fn begin(&self, _: &Facts) {}
+    fn begin(&self, _: &StreamInfo) {}
 
     fn score(&self, past: Past<'_>, (): &(), ask: &Queries) -> Result<Scores> {
         let longest = Longest::of(past, pairs_of(ask), &self.config);
@@ -122,28 +139,40 @@ impl Learner for ReleasedPadding {
         self.filled.parameters_mut()
     }
 
-    fn loss(&self, past: Past<'_>, (): &(), lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>> {
-        let longest = Longest::of(past, lesson.pairs().flatten(), &self.config);
-        self.filled.loss(past, &longest, lesson, tools)
+    fn loss(
+        &self,
+        past: Past<'_>,
+        (): &(),
+        batch: TrainBatch<'_>,
+        context: TrainContext<'_>,
+    ) -> Result<Option<f64>> {
+        let longest = Longest::of(past, batch.pairs().flatten(), &self.config);
+        self.filled.loss(past, &longest, batch, context)
     }
 
     /// # Panics
     /// Always: a leaking model in a file could be taken for an honest one.
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {
-        panic!("a model with the released padding is never saved: the audit that trains it forgets it");
+        panic!(
+            "a model with the released padding is never saved: the audit that trains it forgets it"
+        );
     }
 
-    fn load_state(&self, _: &Facts, _: &mut Checkpoint<'_>) -> Result<()> {
-        Err(Error::setting("model", "with the released padding", "it is never saved: train an honest one"))
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<()> {
+        Err(Error::setting(
+            "model",
+            "with the released padding",
+            "it is never saved: train an honest one",
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::laws::{Check, Law, check_model};
     use crate::graph::EventLog;
-    use crate::model::laws::{Check, Law, check_model};
-    use crate::model::{Optimiser, open, teach};
+    use crate::model::{OptimizerConfig, new_trainer, open};
     use crate::read::synthetic::{SyntheticConfig, generate};
 
     fn small() -> DyGFormerConfig {
@@ -163,8 +192,8 @@ mod tests {
     fn the_laws_catch_the_padding_and_acquit_the_same_weights_without_it() {
         let settings = SyntheticConfig { events: 600, nodes: 60, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&settings).expect("a stream").events);
-        let leaking = |facts: &Facts| Ok(open(ReleasedPadding::new(small(), 1)?, facts));
-        let honest = |facts: &Facts| Ok(open(Learned::<DyGFormer>::new(small(), 1)?, facts));
+        let leaking = |info: &StreamInfo| Ok(open(ReleasedPadding::new(small(), 1)?, info));
+        let honest = |info: &StreamInfo| Ok(open(Learned::<DyGFormer>::new(small(), 1)?, info));
         let broken = check_model(&leaking, &leaking, &log, Check::default()).expect("checked");
         assert!(broken.iter().any(|breach| breach.law == Law::Split), "{broken:?}");
         assert_eq!(check_model(&honest, &honest, &log, Check::default()).expect("checked"), []);
@@ -175,12 +204,18 @@ mod tests {
         let time = |value: u32| crate::event::Time::new(f64::from(value)).expect("finite");
         let mut log = EventLog::default();
         // Node 1 has met somebody five times, 2 three times, 3 twice, 4 never.
-        for (number, (source, destination)) in [(1, 2), (1, 2), (1, 3), (1, 3), (1, 2)].into_iter().enumerate() {
-            log.push(NodeId(source), NodeId(destination), time(number as u32), &[]).expect("in order");
+        for (number, (source, destination)) in
+            [(1, 2), (1, 2), (1, 3), (1, 3), (1, 2)].into_iter().enumerate()
+        {
+            log.push(NodeId(source), NodeId(destination), time(number as u32), &[])
+                .expect("in order");
         }
-        let pair = |source: u32, candidate: u32| (Seed { node: NodeId(source), time: time(9) }, NodeId(candidate));
+        let pair = |source: u32, candidate: u32| {
+            (Seed { node: NodeId(source), time: time(9) }, NodeId(candidate))
+        };
         let pairs = [pair(1, 3), pair(1, 4), pair(2, 4), pair(2, 2)];
-        // Each history holds the node itself, and two entries are a patch: six, four, three and one entries.
+        // Each history holds the node itself, and two entries are a patch: six, four, three and one
+        // entries.
         let longest = Longest::of(log.past(5), pairs.into_iter(), &small());
         assert_eq!(longest, Longest([[3, 2], [3, 2]]));
         let longest = Longest::of(log.past(5), pairs.into_iter().take(2), &small());
@@ -190,8 +225,10 @@ mod tests {
     #[test]
     #[should_panic(expected = "never saved")]
     fn a_leaking_model_cannot_be_saved() {
-        let facts = Facts { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
-        let optimiser = Optimiser::default();
-        teach(ReleasedPadding::new(small(), 0).expect("settings"), &facts, optimiser).save(&mut Checkpoint::default());
+        let info =
+            StreamInfo { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
+        let optimizer = OptimizerConfig::default();
+        new_trainer(ReleasedPadding::new(small(), 0).expect("settings"), &info, optimizer)
+            .save(&mut Checkpoint::default());
     }
 }

@@ -1,8 +1,9 @@
 //! p~ of the nodes that were looked at since the last snapshot.
 //!
-//! Between two snapshots an approximate position depends on the node and the weights alone. What scoring or learning computed
-//! serves further questions about the same step and the update that follows it, which needs no other nodes: those of the step
-//! and those they met. Only a memory: results are the same bits without it.
+//! Between two snapshots an approximate position depends on the node and the weights alone. What
+//! scoring or learning computed serves further questions about the same step and the update that
+//! follows it, which needs no other nodes: those of the step and those they met. Only a memory:
+//! results are the same bits without it.
 
 use crate::event::NodeId;
 use rustc_hash::FxHashMap;
@@ -41,7 +42,12 @@ impl Approximations {
     }
 
     /// Keeps the vectors of nodes, computed with that version of the weights.
-    pub fn keep<'v>(&self, weights: u64, width: usize, vectors: impl Iterator<Item = (NodeId, &'v [f32])>) {
+    pub fn keep<'v>(
+        &self,
+        weights: u64,
+        width: usize,
+        vectors: impl Iterator<Item = (NodeId, &'v [f32])>,
+    ) {
         let mut kept = self.at(weights);
         let Kept { places, vectors: table, .. } = &mut *kept;
         for (node, vector) in vectors {
@@ -66,7 +72,9 @@ impl Approximations {
         let kept = self.at(weights);
         nodes.iter().zip(out.chunks_exact_mut(width)).all(|(node, row)| {
             let place = kept.places.get(node);
-            place.map(|&place| row.copy_from_slice(&kept.vectors[place as usize * width..][..width])).is_some()
+            place
+                .map(|&place| row.copy_from_slice(&kept.vectors[place as usize * width..][..width]))
+                .is_some()
         })
     }
 

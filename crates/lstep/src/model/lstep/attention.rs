@@ -1,18 +1,24 @@
-//! Attention over a node's recent events, where the paper's equations have a sum and W_P^(1): "L-STEP + Attention".
+//! Attention over a node's recent events, where the paper's equations have a sum and W_P^(1):
+//! "L-STEP + Attention".
 //!
-//! The appendix ("MLPs and Transformers on the proposed LPE") replaces the layers that learn positional encodings and writes no
-//! equation. Here the recent events z_j = [f_T(t - t_j) | p~ of the other node] are keys and values, the node's own position asks:
+//! The appendix ("MLPs and Transformers on the proposed LPE") replaces the layers that learn
+//! positional encodings and writes no equation. Here the recent events z_j = [f_T(t - t_j) | p~ of
+//! the other node] are keys and values, the node's own position asks:
 //!
-//! h_P = p~ + tanh(W_self p~ + W2 a), a = softmax((W_Q p~ + b_Q) (W_K z_j)^T / sqrt(d_P / heads)) (W_V z_j + b_V), head by head.
+//! h_P = p~ + tanh(W_self p~ + W2 a), a = softmax((W_Q p~ + b_Q) (W_K z_j)^T / sqrt(d_P / heads))
+//! (W_V z_j + b_V), head by head.
 //!
-//! The query has no time part, since f_T(0) is constant and b_Q says the same; the keys have no bias, since softmax takes it out
-//! again. A node without events has a = 0. Eq. pe_updated has the same layers, as with the MLP.
+//! The query has no time part, since f_T(0) is constant and b_Q says the same; the keys have no
+//! bias, since softmax takes it out again. A node without events has a = 0. Eq. pe_updated has the
+//! same layers, as with the MLP.
 
 use super::config::LstepConfig;
-use super::encode::Encoder;
+use super::encode::Forward;
 use super::gather::Gathered;
 use super::parameters::{Layer, linear};
-use lstep_tensor::{Activation, Heads, Init, Keys, Pair, ParameterId, Parameters, Tape, Times, Var};
+use lstep_tensor::{
+    Activation, Heads, Init, Keys, Pair, ParameterId, Parameters, Tape, Times, Var,
+};
 
 /// The weights of the attention; its output layer is W_P^(2).
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +35,8 @@ pub struct Attention {
 struct Blocks {
     rows: usize,
     counts: Vec<u32>,
-    /// For each row its event, as a place among the ages; rows over a seed's count repeat the first event and take no part.
+    /// For each row its event, as a place among the ages; rows over a seed's count repeat the first
+    /// event and take no part.
     events: Vec<u32>,
 }
 
@@ -48,14 +55,15 @@ impl Blocks {
     fn of(gathered: &Gathered) -> Blocks {
         let counts: Vec<u32> = gathered.offsets.windows(2).map(|ends| ends[1] - ends[0]).collect();
         let rows = counts.iter().copied().max().unwrap_or(0);
-        let event = |seed: usize, row| if row < counts[seed] { gathered.offsets[seed] + row } else { 0 };
+        let event =
+            |seed: usize, row| if row < counts[seed] { gathered.offsets[seed] + row } else { 0 };
         let events = (0..counts.len()).flat_map(|seed| (0..rows).map(move |row| (seed, row)));
         let events = events.map(|(seed, row)| event(seed, row)).collect();
         Blocks { rows: rows as usize, events, counts }
     }
 }
 
-impl Encoder<'_> {
+impl Forward<'_> {
     /// a of all seeds, [seeds, d_P], from p~ of the seeds' own nodes and of all nodes.
     pub(super) fn attend(
         &self,
@@ -68,9 +76,11 @@ impl Encoder<'_> {
         let d_t = self.config.time_width;
         let blocks = Blocks::of(gathered);
         let u_rows = tape.indices(blocks.events.iter().copied());
-        let v_rows = tape.indices(blocks.events.iter().map(|&event| gathered.partners[event as usize]));
+        let v_rows =
+            tape.indices(blocks.events.iter().map(|&event| gathered.partners[event as usize]));
         let times = tape.time_encoding(ages, frequencies);
-        // A layer of [time | position] is a sum of two: the time's made once for an event, the position's once for a node.
+        // A layer of [time | position] is a sum of two: the time's made once for an event, the
+        // position's once for a node.
         let mut of_events = |weight: ParameterId, bias: Option<ParameterId>| {
             let weight = tape.parameter(weight);
             let bias = bias.map(|bias| tape.parameter(bias));
@@ -100,7 +110,7 @@ mod tests {
     use super::*;
     use crate::event::{NodeId, Time};
     use crate::graph::{Meeting, Seed};
-    use lstep_tensor::{Draw, Gradients, Workspace};
+    use lstep_tensor::{DropoutKey, Gradients, Workspace};
     use std::collections::BTreeMap;
 
     const EVENTS: [&[(u32, f64)]; 3] = [&[(1, 5.0), (2, 2.5), (1, 1.0)], &[], &[(0, 0.5)]];
@@ -115,7 +125,9 @@ mod tests {
         let bias = numbers.get(&format!("{name}.bias"));
         let rows = numbers[&format!("{name}.weight")].chunks(x.len());
         let product = |row: &[f64]| row.iter().zip(x).map(|(weight, x)| weight * x).sum::<f64>();
-        rows.enumerate().map(|(row, weights)| product(weights) + bias.map_or(0.0, |bias| bias[row])).collect()
+        rows.enumerate()
+            .map(|(row, weights)| product(weights) + bias.map_or(0.0, |bias| bias[row]))
+            .collect()
     }
 
     /// The module's formula, written out: h_P of the node of each seed.
@@ -128,22 +140,31 @@ mod tests {
             let z: Vec<Vec<f64>> = events
                 .iter()
                 .map(|&(other, age)| {
-                    config.frequencies().map(|w| (w * age).cos()).chain(position(other).to_vec()).collect()
+                    config
+                        .frequencies()
+                        .map(|w| (w * age).cos())
+                        .chain(position(other).to_vec())
+                        .collect()
                 })
                 .collect();
             let keys: Vec<Vec<f64>> = z.iter().map(|z| layer(numbers, "position.key", z)).collect();
-            let values: Vec<Vec<f64>> = z.iter().map(|z| layer(numbers, "position.value", z)).collect();
+            let values: Vec<Vec<f64>> =
+                z.iter().map(|z| layer(numbers, "position.value", z)).collect();
             let mut a = vec![0.0; WIDTH];
             for columns in (0..WIDTH).collect::<Vec<_>>().chunks(WIDTH / HEADS) {
-                let score = |key: &Vec<f64>| columns.iter().map(|&c| query[c] * key[c]).sum::<f64>();
-                let weights: Vec<f64> =
-                    keys.iter().map(|key| (score(key) / (columns.len() as f64).sqrt()).exp()).collect();
+                let score =
+                    |key: &Vec<f64>| columns.iter().map(|&c| query[c] * key[c]).sum::<f64>();
+                let weights: Vec<f64> = keys
+                    .iter()
+                    .map(|key| (score(key) / (columns.len() as f64).sqrt()).exp())
+                    .collect();
                 let total: f64 = weights.iter().sum();
                 for (weight, value) in weights.iter().zip(&values) {
                     columns.iter().for_each(|&c| a[c] += weight / total * value[c]);
                 }
             }
-            let (from_self, inner) = (layer(numbers, "position.self", own), layer(numbers, "position.out", &a));
+            let (from_self, inner) =
+                (layer(numbers, "position.self", own), layer(numbers, "position.out", &a));
             all.extend((0..WIDTH).map(|c| own[c] + (from_self[c] + inner[c]).tanh()));
         }
         all
@@ -168,15 +189,18 @@ mod tests {
             gathered.seed(Seed { node: NodeId(node), time: time(9.0) });
         }
         for events in EVENTS {
-            let meeting =
-                |&(other, age): &(u32, f64)| Meeting { time: time(9.0 - age), event: 0, neighbour: NodeId(other) };
+            let meeting = |&(other, age): &(u32, f64)| Meeting {
+                time: time(9.0 - age),
+                event: 0,
+                neighbour: NodeId(other),
+            };
             let meetings: Vec<Meeting> = events.iter().map(meeting).collect();
             gathered.meetings(&meetings, 3, |meeting| 9.0 - meeting.time.value());
         }
 
         let mut workspace = Workspace::new();
         let mut gradients = Gradients::of(&model.parameters);
-        let mut tape = workspace.train(&model.parameters, Draw { seed: 0, step: 0 });
+        let mut tape = workspace.train(&model.parameters, DropoutKey { seed: 0, step: 0 });
         let p = tape.parameter(p);
         let position = model.encoder().updated(&mut tape, &gathered, p);
         let found = tape.value(position).to_vec();
@@ -187,17 +211,31 @@ mod tests {
         let mut numbers: Numbers = model
             .parameters
             .iter()
-            .map(|parameter| (parameter.name.to_string(), parameter.values.iter().copied().map(f64::from).collect()))
+            .map(|parameter| {
+                (
+                    parameter.name.to_string(),
+                    parameter.values.iter().copied().map(f64::from).collect(),
+                )
+            })
             .collect();
         for (found, expected) in found.iter().zip(reference(&numbers, &model.config)) {
             assert!((f64::from(*found) - expected).abs() < 1e-5, "{found} is not {expected}");
         }
         let mut checked = 0;
-        for name in
-            ["p", "position.query.weight", "position.query.bias", "position.key.weight", "position.value.weight"]
-                .into_iter()
-                .chain(["position.value.bias", "position.out.weight", "position.out.bias", "position.self.weight"])
-        {
+        for name in [
+            "p",
+            "position.query.weight",
+            "position.query.bias",
+            "position.key.weight",
+            "position.value.weight",
+        ]
+        .into_iter()
+        .chain([
+            "position.value.bias",
+            "position.out.weight",
+            "position.out.bias",
+            "position.self.weight",
+        ]) {
             let gradient = gradients.get(model.parameters.find(name).expect("a weight")).to_vec();
             for (place, &gradient) in gradient.iter().enumerate() {
                 let mut loss_at = |change: f64| -> f64 {
@@ -207,7 +245,10 @@ mod tests {
                     loss
                 };
                 let expected = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
-                assert!((f64::from(gradient) - expected).abs() < 1e-4, "{name}[{place}]: {gradient} is not {expected}");
+                assert!(
+                    (f64::from(gradient) - expected).abs() < 1e-4,
+                    "{name}[{place}]: {gradient} is not {expected}"
+                );
                 checked += usize::from(expected.abs() > 1e-3);
             }
         }
@@ -216,7 +257,8 @@ mod tests {
 
     #[test]
     fn attention_without_positions_and_heads_that_do_not_divide_are_refused() {
-        let attention = LstepConfig { aggregation: Aggregation::Attention, ..LstepConfig::default() };
+        let attention =
+            LstepConfig { aggregation: Aggregation::Attention, ..LstepConfig::default() };
         assert!(attention.check().is_ok());
         let odd = LstepConfig { heads: 3, ..attention.clone() };
         assert!(odd.check().expect_err("3 heads").to_string().contains("172"));

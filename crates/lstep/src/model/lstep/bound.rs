@@ -1,15 +1,19 @@
-//! Theorem thm1: how far an approximate position can move from one step to the next, by the filter that makes it.
+//! Theorem thm1: how far an approximate position can move from one step to the next, by the filter
+//! that makes it.
 //!
-//! The proof's last line bounds the move for positions and weights of length 1. Lengths are put back here:
+//! The proof's last line bounds the move for positions and weights of length 1. Lengths are put
+//! back here:
 //!
 //! ```text
 //! |p~(t'') - p~(t)|  <=  S (2L - 2) A P,   S = max over d of sum over i of |lambda_i W_filter[d, i]|
 //! ```
 //!
-//! with A the sum of |W_P^sum| and P the longest position of the window. lambda_i = 2 - 2 cos(2 pi i / L) are the eigenvalues of the
-//! ring's Laplacian; the paper's lemma prints 2 - cos, which is given as well. The theorem supposes a slowly changing graph, and its
-//! proof a filter whose frequencies weigh alike (`docs/equations.md`), so it is measured here and not asserted. Beside it stands what
-//! holds without either, from the folded kernel g and the steps that stored positions really made:
+//! with A the sum of |W_P^sum| and P the longest position of the window. lambda_i = 2 - 2 cos(2 pi
+//! i / L) are the eigenvalues of the ring's Laplacian; the paper's lemma prints 2 - cos, which is
+//! given as well. The theorem supposes a slowly changing graph, and its proof a filter whose
+//! frequencies weigh alike (`docs/equations.md`), so it is measured here and not asserted. Beside
+//! it stands what holds without either, from the folded kernel g and the steps that stored
+//! positions really made:
 //!
 //! ```text
 //! |p~(t'') - p~(t)|  <=  sum over j of max over d |g[j, d]|  |p_(j+1) - p_j|
@@ -54,13 +58,18 @@ impl FilterBound {
         let sum = |eigenvalue: fn(f64) -> f64| {
             let rows = real.chunks_exact(snapshots).zip(imaginary.chunks_exact(snapshots));
             let of_dimension = |(real, imaginary): (&[f32], &[f32])| -> f64 {
-                let sizes = real.iter().zip(imaginary).map(|(&re, &im)| f64::from(re).hypot(f64::from(im)));
-                sizes.enumerate().map(|(i, size)| eigenvalue(TAU * i as f64 / snapshots as f64) * size).sum()
+                let sizes =
+                    real.iter().zip(imaginary).map(|(&re, &im)| f64::from(re).hypot(f64::from(im)));
+                sizes
+                    .enumerate()
+                    .map(|(i, size)| eigenvalue(TAU * i as f64 / snapshots as f64) * size)
+                    .sum()
             };
             rows.map(of_dimension).fold(0.0, f64::max)
         };
         let kernel = model.kernel();
-        let largest = |row: &[f32]| row.iter().map(|weight| f64::from(weight.abs())).fold(0.0, f64::max);
+        let largest =
+            |row: &[f32]| row.iter().map(|weight| f64::from(weight.abs())).fold(0.0, f64::max);
         FilterBound {
             snapshots,
             filter_sum: sum(|angle| 2.0 - 2.0 * angle.cos()),
@@ -96,7 +105,8 @@ impl FilterBound {
         })
     }
 
-    /// After the step slot j holds what slot j + 1 held before it, so only where neighbouring slots differ has anything moved.
+    /// After the step slot j holds what slot j + 1 held before it, so only where neighbouring slots
+    /// differ has anything moved.
     fn direct(&self, old: &Window<'_>, new: &Window<'_>) -> f64 {
         if new.snapshots == old.snapshots {
             return 0.0;
@@ -150,7 +160,7 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
 mod tests {
     use super::*;
     use crate::event::Time;
-    use crate::model::{Facts, LstepConfig, Model};
+    use crate::model::{LstepConfig, Model, StreamInfo};
     use proptest::prelude::{prop, prop_assert, proptest};
 
     fn model(width: usize, snapshots: usize) -> Lstep {
@@ -159,7 +169,7 @@ mod tests {
     }
 
     fn begin(model: &Lstep) -> LstepState {
-        model.begin(&Facts { nodes: 2, training: (Time::ZERO, Time::ZERO) })
+        model.begin(&StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) })
     }
 
     #[test]
@@ -211,7 +221,8 @@ mod tests {
         (0..4).for_each(|_| state.positions.push_snapshot(&[NodeId(1)], &[1.0, 1.0]));
         let before = state.clone();
         state.positions.push_snapshot(&[], &[]);
-        let movement = bound.movements(&model, &before, &state, &[NodeId(1)]).next().expect("one node");
+        let movement =
+            bound.movements(&model, &before, &state, &[NodeId(1)]).next().expect("one node");
         assert_eq!(movement.direct, 0.0);
         assert!(movement.moved < 1e-5 && movement.bound > 0.0, "{movement:?}");
     }

@@ -1,8 +1,9 @@
-//! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a stream of unknown kind.
+//! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a
+//! stream of unknown kind.
 
 use super::pair::PairConfig;
 use crate::error::{Error, Result};
-use crate::model::setting::within;
+use crate::model::checks::within;
 use serde::{Deserialize, Serialize};
 
 /// Where positions start.
@@ -45,7 +46,8 @@ pub enum Variant {
 pub enum Aggregation {
     /// Their sum and a layer, as the equations have it.
     Mlp,
-    /// Attention over them ("L-STEP + Attention"): slower, and with more memory for K events than for their sum.
+    /// Attention over them ("L-STEP + Attention"): slower, and with more memory for K events than
+    /// for their sum.
     Attention,
 }
 
@@ -75,20 +77,23 @@ pub struct LstepConfig {
     pub alpha_neg: f64,
     /// Weight of the positional loss, in [0, 1].
     pub alpha_pe: f64,
-    /// Deviation of the normal numbers that the filter's weights start with, at least 0. The paper does not say.
+    /// Deviation of the normal numbers that the filter's weights start with, at least 0. The paper
+    /// does not say.
     pub filter_deviation: f64,
     /// Where positions start.
     pub start: Start,
-    /// Whose position is updated after a step. `touched` by default: on validation `all` is no better (one seed), and takes several
-    /// times the time and memory (docs/results.md).
+    /// Whose position is updated after a step. `touched` by default: on validation `all` is no
+    /// better (one seed), and takes several times the time and memory (docs/results.md).
     pub scope: Scope,
     /// Which parts are used.
     pub variant: Variant,
     /// What makes one vector of the recent events around a node; attention needs positions.
     pub aggregation: Aggregation,
-    /// Heads of the attention, at least 1 and a divisor of d_P. The paper names none; 2 are DyGLib's for TGAT and TGN.
+    /// Heads of the attention, at least 1 and a divisor of d_P. The paper names none; 2 are
+    /// DyGLib's for TGAT and TGN.
     pub heads: usize,
-    /// What the predictor is told about a pair; nothing in the paper's model. With it the model is `lstep-pair`.
+    /// What the predictor is told about a pair; nothing in the paper's model. With it the model is
+    /// `lstep-pair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairConfig>,
 }
@@ -119,11 +124,13 @@ impl Default for LstepConfig {
 }
 
 impl LstepConfig {
-    /// The defaults of `lstep-pair`, the same for every dataset. Layers are narrower than the paper's: on validation that costs nothing
-    /// (docs/results.md), and an answer takes half of the products.
+    /// The defaults of `lstep-pair`, the same for every dataset. Layers are narrower than the
+    /// paper's: on validation that costs nothing (docs/results.md), and an answer takes half of the
+    /// products.
     ///
-    /// The positional loss is left out: it is linear in the scale of all positions, so once partners are nearer than alpha_neg times
-    /// the others, larger positions are always better, and at `lstep-pair`'s learning rate they grow until training breaks.
+    /// The positional loss is left out: it is linear in the scale of all positions, so once
+    /// partners are nearer than alpha_neg times the others, larger positions are always better, and
+    /// at `lstep-pair`'s learning rate they grow until training breaks.
     pub fn pair() -> LstepConfig {
         LstepConfig {
             time_width: 64,
@@ -149,18 +156,29 @@ impl LstepConfig {
             ("model.recent", self.recent, 1),
             ("model.heads", self.heads, 1),
         ])?;
-        for (setting, value) in [("model.alpha_neg", self.alpha_neg), ("model.alpha_pe", self.alpha_pe)] {
+        for (setting, value) in
+            [("model.alpha_neg", self.alpha_neg), ("model.alpha_pe", self.alpha_pe)]
+        {
             if !(0.0..=1.0).contains(&value) {
                 return Err(Error::setting(setting, value, "it has to be between 0 and 1"));
             }
         }
         if !(self.filter_deviation.is_finite() && self.filter_deviation >= 0.0) {
-            return Err(Error::setting("model.filter_deviation", self.filter_deviation, "it has to be zero or more"));
+            return Err(Error::setting(
+                "model.filter_deviation",
+                self.filter_deviation,
+                "it has to be zero or more",
+            ));
         }
         if !(self.gap.is_finite() && self.gap >= 0.0) {
-            return Err(Error::setting("model.gap", self.gap, "it is a length of time: zero or more"));
+            return Err(Error::setting(
+                "model.gap",
+                self.gap,
+                "it is a length of time: zero or more",
+            ));
         }
-        if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite()) {
+        if !(self.alpha > 1.0 && self.alpha.is_finite() && self.beta > 0.0 && self.beta.is_finite())
+        {
             let value = format!("{} and {}", self.alpha, self.beta);
             return Err(Error::setting(
                 "model.alpha and model.beta",
@@ -177,11 +195,15 @@ impl LstepConfig {
         }
         if self.aggregation == Aggregation::Attention {
             if self.variant == Variant::NoPosition {
-                let remedy = "there are no positions to attend to: set variant to full or position-only";
+                let remedy =
+                    "there are no positions to attend to: set variant to full or position-only";
                 return Err(Error::setting("model.aggregation", "attention", remedy));
             }
             if !self.position_width.is_multiple_of(self.heads) {
-                let remedy = format!("position_width is {}: choose heads that divide it", self.position_width);
+                let remedy = format!(
+                    "position_width is {}: choose heads that divide it",
+                    self.position_width
+                );
                 return Err(Error::setting("model.heads", self.heads, remedy));
             }
         }

@@ -1,14 +1,16 @@
-//! What L-STEP shows of itself: how its filter treats frequencies, what that does to each remembered snapshot, and where nodes are.
+//! What L-STEP shows of itself: how its filter treats frequencies, what that does to each
+//! remembered snapshot, and where nodes are.
 //!
 //! Depends on the weights and the state only; what is shown here is what scoring uses.
 
 use super::{Lstep, LstepState, Variant};
 use crate::event::NodeId;
-use crate::model::Exhibit;
+use crate::model::Diagnostic;
 use lstep_tensor::Workspace;
 
 impl Lstep {
-    /// The filter, transforms and weighted sum as one kernel, [L, d_P]: a row for each slot of the window, oldest first.
+    /// The filter, transforms and weighted sum as one kernel, [L, d_P]: a row for each slot of the
+    /// window, oldest first.
     pub fn kernel(&self) -> Vec<f32> {
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(&self.parameters);
@@ -16,7 +18,8 @@ impl Lstep {
         tape.value(kernel).iter_rows().flatten().copied().collect()
     }
 
-    /// Eqs. transform_pe and approx_pe: p~ of some nodes, [nodes, d_P], as the next step would be scored with.
+    /// Eqs. transform_pe and approx_pe: p~ of some nodes, [nodes, d_P], as the next step would be
+    /// scored with.
     pub fn approximate_positions(&self, state: &LstepState, nodes: &[NodeId]) -> Vec<f32> {
         let (mut workspace, mut runs) = (Workspace::new(), Vec::new());
         let mut tape = workspace.infer(&self.parameters);
@@ -30,7 +33,7 @@ impl Lstep {
         [real, imaginary, self.weights.position_sum].map(|id| self.parameters.get(id).values)
     }
 
-    pub(super) fn exhibits(&self, state: &LstepState) -> Vec<Exhibit> {
+    pub(super) fn diagnostics(&self, state: &LstepState) -> Vec<Diagnostic> {
         if self.config.variant == Variant::NoPosition {
             return Vec::new();
         }
@@ -38,7 +41,7 @@ impl Lstep {
     }
 
     /// Positions are real, so of W only H_k = (W_k + conj W_(L-k)) / 2 acts on them.
-    fn response(&self) -> Exhibit {
+    fn response(&self) -> Diagnostic {
         let length = self.config.snapshots;
         let [real, imaginary, _] = self.filter_weights();
         let gain = |real: &[f32], imaginary: &[f32], k: usize| {
@@ -48,7 +51,7 @@ impl Lstep {
             re.hypot(im) / 2.0
         };
         let rows = real.chunks_exact(length).zip(imaginary.chunks_exact(length));
-        Exhibit::Curves {
+        Diagnostic::Curves {
             title: "Frequency response of the learned filter".into(),
             about: "How strongly the filter passes each frequency of a node's past positions: left is what stays, right is what \
                     flickers from step to step. A gain of 1 passes a frequency unchanged."
@@ -60,12 +63,13 @@ impl Lstep {
         }
     }
 
-    fn folded_kernel(&self) -> Exhibit {
+    fn folded_kernel(&self) -> Diagnostic {
         let (length, width) = (self.config.snapshots, self.config.position_width);
         let kernel = self.kernel();
-        let of_dimension =
-            |dimension| (0..length).rev().map(|slot| f64::from(kernel[slot * width + dimension])).collect();
-        Exhibit::Curves {
+        let of_dimension = |dimension| {
+            (0..length).rev().map(|slot| f64::from(kernel[slot * width + dimension])).collect()
+        };
+        Diagnostic::Curves {
             title: "The folded kernel".into(),
             about: "Transform, filter, inverse transform and weighted sum are one weight for each remembered step. It says how much \
                     of the position at that age enters the approximate position."
@@ -77,12 +81,16 @@ impl Lstep {
         }
     }
 
-    fn places(&self, state: &LstepState) -> Exhibit {
-        let nodes: Vec<NodeId> = state.met.iter().filter(|node| state.positions.latest(*node).is_some()).collect();
-        let latest = |node: &NodeId| state.positions.latest(*node).expect("only nodes that have one");
-        Exhibit::Places {
+    fn places(&self, state: &LstepState) -> Diagnostic {
+        let nodes: Vec<NodeId> =
+            state.met.iter().filter(|node| state.positions.latest(*node).is_some()).collect();
+        let latest =
+            |node: &NodeId| state.positions.latest(*node).expect("only nodes that have one");
+        Diagnostic::Places {
             title: "Where positions moved".into(),
-            about: "The learned positions of nodes in their two main directions (principal components)".into(),
+            about:
+                "The learned positions of nodes in their two main directions (principal components)"
+                    .into(),
             width: self.config.position_width,
             vectors: nodes.iter().flat_map(latest).copied().collect(),
             nodes,
@@ -94,7 +102,7 @@ impl Lstep {
 mod tests {
     use super::*;
     use crate::event::Time;
-    use crate::model::{Facts, LstepConfig, Model};
+    use crate::model::{LstepConfig, Model, StreamInfo};
 
     fn small() -> Lstep {
         let config = LstepConfig { position_width: 3, snapshots: 5, ..LstepConfig::default() };
@@ -104,15 +112,19 @@ mod tests {
     #[test]
     fn the_kernel_that_is_shown_gives_the_approximate_positions() {
         let model = small();
-        let mut state = model.begin(&Facts { nodes: 2, training: (Time::ZERO, Time::ZERO) });
-        let steps: [[f32; 3]; 4] = [[1.0, -2.0, 0.5], [0.25, 0.0, 1.0], [3.0, 1.0, -1.0], [0.5, 0.5, 2.0]];
+        let mut state = model.begin(&StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) });
+        let steps: [[f32; 3]; 4] =
+            [[1.0, -2.0, 0.5], [0.25, 0.0, 1.0], [3.0, 1.0, -1.0], [0.5, 0.5, 2.0]];
         for vector in &steps {
             state.positions.push_snapshot(&[NodeId(1)], vector);
         }
-        let (kernel, shown) = (model.kernel(), model.approximate_positions(&state, &[NodeId(1), NodeId(0)]));
+        let (kernel, shown) =
+            (model.kernel(), model.approximate_positions(&state, &[NodeId(1), NodeId(0)]));
         for dimension in 0..3 {
             // Four snapshots stand in the last four of five slots; the oldest slot is zero.
-            let plain: f32 = (0..4).map(|step| kernel[(step + 1) * 3 + dimension] * steps[step][dimension]).sum();
+            let plain: f32 = (0..4)
+                .map(|step| kernel[(step + 1) * 3 + dimension] * steps[step][dimension])
+                .sum();
             assert!((shown[dimension] - plain).abs() < 1e-5, "{} and {plain}", shown[dimension]);
         }
         assert_eq!(shown[3..], [0.0; 3], "a node without positions");
@@ -125,10 +137,11 @@ mod tests {
         model.parameters.values_mut(real).fill(1.0);
         // An imaginary part that is even around L / 2 does nothing to real positions.
         model.parameters.values_mut(imaginary).fill(0.7);
-        let Exhibit::Curves { at, curves, .. } = model.response() else { panic!("curves") };
+        let Diagnostic::Curves { at, curves, .. } = model.response() else { panic!("curves") };
         assert_eq!(at, [0.0, 0.2, 0.4]);
         assert_eq!(curves.len(), 3);
-        // At frequency zero the mirror is the frequency itself, so the imaginary part is out as well.
+        // At frequency zero the mirror is the frequency itself, so the imaginary part is out as
+        // well.
         assert!(curves.iter().flatten().all(|gain| (gain - 1.0).abs() < 1e-6), "{curves:?}");
     }
 }

@@ -1,13 +1,15 @@
 //! What a node's recent events come to before it is known when the question is asked.
 //!
-//! Only ages depend on the time asked, and all of a node's ages grow alike: sums of cosines and sines of the ages at its newest event
-//! give the time encodings at any later time (`lstep_tensor::wave_sums`). With the sums of its partners' approximate positions and of
-//! its events' features they are all that scoring needs of the K events, so a node that is asked about again and again between two
-//! steps is gone through once. Scoring always takes this way, remembered or not: results are the same bits without the memory.
-//! Attention has a weight for each event, which no sum replaces; it goes over the events.
+//! Only ages depend on the time asked, and all of a node's ages grow alike: sums of cosines and
+//! sines of the ages at its newest event give the time encodings at any later time
+//! (`lstep_tensor::wave_sums`). With the sums of its partners' approximate positions and of its
+//! events' features they are all that scoring needs of the K events, so a node that is asked about
+//! again and again between two steps is gone through once. Scoring always takes this way,
+//! remembered or not: results are the same bits without the memory. Attention has a weight for each
+//! event, which no sum replaces; it goes over the events.
 
 use super::config::{LstepConfig, Variant};
-use super::{Lstep, LstepState, Room};
+use super::{Lstep, LstepState, Scratch};
 use crate::event::{NodeId, Time};
 use crate::graph::{Meeting, Past, Seed};
 use lstep_tensor::{Segments, Weighting, prefetch, wave_sums, waves_later};
@@ -16,7 +18,8 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Numbers kept at most: 64 MB. When there is no room for more, all are forgotten, those of events long past among them.
+/// Numbers kept at most: 64 MB. When there is no room for more, all are forgotten, those of events
+/// long past among them.
 const MOST: usize = 16 << 20;
 
 /// A node with its K newest events, as of the newest.
@@ -42,7 +45,8 @@ struct Layout {
 
 impl Layout {
     fn new(config: &LstepConfig, feature_width: usize) -> Layout {
-        let positions = if config.variant == Variant::NoPosition { 0 } else { config.position_width };
+        let positions =
+            if config.variant == Variant::NoPosition { 0 } else { config.position_width };
         let waves = 0..4 * config.time_width;
         let partners = waves.end..waves.end + positions;
         let features = partners.end..partners.end + feature_width;
@@ -51,7 +55,8 @@ impl Layout {
     }
 }
 
-/// A row of what the layers take: [f_T | partners] of Eq. agg_neighbor_pe, [f_T | features] of Eq. link_encoding_1, and p~.
+/// A row of what the layers take: [f_T | partners] of Eq. agg_neighbor_pe, [f_T | features] of Eq.
+/// link_encoding_1, and p~.
 #[derive(Debug, Clone)]
 pub struct Columns {
     pub q: Range<usize>,
@@ -113,8 +118,13 @@ impl Digests {
         self.kept.get_mut().expect("nothing panics while it holds the memory").clear();
     }
 
-    /// Those that are known with these weights and this log, in the order asked; others drop out of the memory.
-    fn recall(&self, made_with: (u64, u64), keys: impl Iterator<Item = Key>) -> Vec<Option<Arc<Digest>>> {
+    /// Those that are known with these weights and this log, in the order asked; others drop out of
+    /// the memory.
+    fn recall(
+        &self,
+        made_with: (u64, u64),
+        keys: impl Iterator<Item = Key>,
+    ) -> Vec<Option<Arc<Digest>>> {
         let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
         if kept.made_with != made_with {
             kept.clear();
@@ -152,12 +162,14 @@ pub struct Digested {
 impl Digested {
     /// Fills rows of [`Columns`], one for each seed.
     pub fn fill(&self, config: &LstepConfig, feature_width: usize, rows: &mut [f32]) {
-        let (layout, columns) = (Layout::new(config, feature_width), Columns::new(config, feature_width));
+        let (layout, columns) =
+            (Layout::new(config, feature_width), Columns::new(config, feature_width));
         let (width, d_t) = (columns.width(), config.time_width);
         let frequencies: Vec<f64> = config.frequencies().collect();
         // Enough seeds to be worth a thread; rows do not depend on how they are divided.
         rows.par_chunks_mut(64 * width).zip(self.of.par_chunks(64)).for_each(|(rows, some)| {
-            for (place, (row, (time, digest))) in rows.chunks_exact_mut(width).zip(some).enumerate() {
+            for (place, (row, (time, digest))) in rows.chunks_exact_mut(width).zip(some).enumerate()
+            {
                 if let Some((_, next)) = some.get(place + 1) {
                     prefetch(&next.numbers);
                 }
@@ -183,7 +195,13 @@ pub fn feature_width(config: &LstepConfig, past: Past<'_>) -> usize {
 
 impl Lstep {
     /// The digests of all seeds, remembered or made.
-    pub(super) fn digests(&self, room: &mut Room, past: Past<'_>, state: &LstepState, wanted: &Wanted<'_>) -> Digested {
+    pub(super) fn digests(
+        &self,
+        room: &mut Scratch,
+        past: Past<'_>,
+        state: &LstepState,
+        wanted: &Wanted<'_>,
+    ) -> Digested {
         let made_with = (self.parameters.version(), past.log_identity());
         let key = |(seed, recent): &(Seed, &[Meeting])| -> Key {
             (seed.node, recent.last().map_or(NO_EVENT, |meeting| meeting.event))
@@ -205,14 +223,17 @@ impl Lstep {
                 digest.get_or_insert_with(|| Arc::clone(&made[places[&key(wanted)]]));
             }
         }
-        let of = wanted.iter().zip(digests).map(|((seed, _), digest)| (seed.time, digest.expect("remembered or made")));
+        let of = wanted
+            .iter()
+            .zip(digests)
+            .map(|((seed, _), digest)| (seed.time, digest.expect("remembered or made")));
         Digested { of: of.collect() }
     }
 
     /// Makes digests, each of another node or of another newest event.
     fn digest(
         &self,
-        Room { workspace, digesting: gathered, runs, .. }: &mut Room,
+        Scratch { workspace, digesting: gathered, runs, .. }: &mut Scratch,
         past: Past<'_>,
         state: &LstepState,
         wanted: &Wanted<'_>,
@@ -231,7 +252,10 @@ impl Lstep {
             let approximate = encoder.approximate(&mut tape, gathered, state, runs);
             let rows = Some(tape.indices(gathered.partners.iter().copied()));
             let own = tape.indices(gathered.own.iter().copied());
-            (tape.segment_sum(approximate, Segments { rows, offsets }, Weighting::Sum), tape.gather(approximate, own))
+            (
+                tape.segment_sum(approximate, Segments { rows, offsets }, Weighting::Sum),
+                tape.gather(approximate, own),
+            )
         });
         let feature_width = feature_width(&self.config, past);
         let link_sum = tape.parameter(self.weights.link_sum);
@@ -239,12 +263,17 @@ impl Lstep {
             let table = tape.borrow(past.event_feature_table(), feature_width);
             let rows = Some(tape.indices(gathered.events.iter().copied()));
             let slots = Some(tape.indices(gathered.slots.iter().copied()));
-            tape.segment_sum(table, Segments { rows, offsets }, Weighting::By { weights: link_sum, slots })
+            tape.segment_sum(
+                table,
+                Segments { rows, offsets },
+                Weighting::By { weights: link_sum, slots },
+            )
         });
         let layout = Layout::new(&self.config, feature_width);
         let frequencies: Vec<f64> = self.config.frequencies().collect();
         let link_sum = tape.value(link_sum).to_vec();
-        let weights: Vec<f32> = gathered.slots.iter().map(|&slot| link_sum[slot as usize]).collect();
+        let weights: Vec<f32> =
+            gathered.slots.iter().map(|&slot| link_sum[slot as usize]).collect();
         let positions = positions.map(|(partners, own)| (tape.value(partners), tape.value(own)));
         let features = features.map(|features| tape.value(features));
         wanted
@@ -253,7 +282,8 @@ impl Lstep {
             .with_min_len(16)
             .map(|(number, (_, recent))| {
                 let mut numbers = vec![0.0; layout.own.end].into_boxed_slice();
-                let events = gathered.offsets[number] as usize..gathered.offsets[number + 1] as usize;
+                let events =
+                    gathered.offsets[number] as usize..gathered.offsets[number + 1] as usize;
                 let (ages, weights) = (&gathered.ages[events.clone()], &weights[events]);
                 wave_sums(ages, weights, &frequencies, &mut numbers[layout.waves.clone()]);
                 if let Some((partners, own)) = positions {
@@ -275,14 +305,15 @@ mod tests {
     use super::*;
     use crate::event::{Event, Events, Features};
     use crate::graph::EventLog;
-    use crate::model::{Facts, Model};
-    use crate::protocol::{Queries, Scores};
+    use crate::model::{Model, StreamInfo};
+    use crate::query::{Queries, Scores};
     use crate::read::synthetic::{SyntheticConfig, generate};
 
     const SEEN: u32 = 300;
 
     fn log(features: u32) -> EventLog {
-        let stream = SyntheticConfig { nodes: 40, events: 400, features, ..SyntheticConfig::default() };
+        let stream =
+            SyntheticConfig { nodes: 40, events: 400, features, ..SyntheticConfig::default() };
         EventLog::new(generate(&stream).expect("a stream").events)
     }
 
@@ -294,7 +325,8 @@ mod tests {
 
     fn observed(model: &Lstep, log: &EventLog) -> LstepState {
         let times = log.events().times();
-        let mut state = model.begin(&Facts { nodes: 40, training: (times[0], times[SEEN as usize]) });
+        let mut state =
+            model.begin(&StreamInfo { nodes: 40, training: (times[0], times[SEEN as usize]) });
         for step in log.events().iter().take(SEEN as usize).collect::<Vec<Event>>().chunks(50) {
             model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
         }
@@ -305,7 +337,11 @@ mod tests {
     fn questions(log: &EventLog) -> Queries {
         let mut ask = Queries::new();
         for event in log.events().iter().skip(SEEN as usize) {
-            ask.push(event.source, event.time, (0..6).map(|k| NodeId((event.number * 7 + k * 11) % 41)));
+            ask.push(
+                event.source,
+                event.time,
+                (0..6).map(|k| NodeId((event.number * 7 + k * 11) % 41)),
+            );
         }
         ask
     }
@@ -321,11 +357,16 @@ mod tests {
                 let (log, model) = (log(features), model(variant));
                 let state = observed(&model, &log);
                 let ask = questions(&log);
-                let (digested, plain) =
-                    (score(&model, &log, &state, &ask), over_events(&model, log.past(SEEN), &state, &ask, None));
+                let (digested, plain) = (
+                    score(&model, &log, &state, &ask),
+                    over_events(&model, log.past(SEEN), &state, &ask, None),
+                );
                 let largest = plain.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (digested, plain) in digested.values().iter().zip(&plain) {
-                    assert!((digested - plain).abs() < 1e-5 * largest, "{variant:?}: {digested} and {plain}");
+                    assert!(
+                        (digested - plain).abs() < 1e-5 * largest,
+                        "{variant:?}: {digested} and {plain}"
+                    );
                 }
             }
         }
@@ -340,7 +381,8 @@ mod tests {
             let step: Vec<Event> = log.events().iter().skip(SEEN as usize).take(50).collect();
             model.observe(log.revealed(SEEN + 50), &mut state, &step).expect("observed");
             let ask = questions(&log);
-            let now = |state: &LstepState| model.score(log.past(SEEN + 50), state, &ask).expect("scored");
+            let now =
+                |state: &LstepState| model.score(log.past(SEEN + 50), state, &ask).expect("scored");
             let after = now(&state);
             assert_eq!(after, now(&state.clone()), "{variant:?}");
             assert_ne!(after, before, "{variant:?}: the step counts");
@@ -373,9 +415,12 @@ mod tests {
         assert_eq!(score(&model, &log, &state.clone(), &ask), first, "made anew");
         // The same events by number and time, with other features.
         let events = log.events();
-        let other = Features::new(2, events.features().values().iter().map(|x| 1.0 - x).collect()).expect("finite");
-        let columns = (events.sources().to_vec(), events.destinations().to_vec(), events.times().to_vec());
-        let other = EventLog::new(Events::new(columns.0, columns.1, columns.2, other).expect("in order"));
+        let other = Features::new(2, events.features().values().iter().map(|x| 1.0 - x).collect())
+            .expect("finite");
+        let columns =
+            (events.sources().to_vec(), events.destinations().to_vec(), events.times().to_vec());
+        let other =
+            EventLog::new(Events::new(columns.0, columns.1, columns.2, other).expect("in order"));
         let there = score(&model, &other, &state, &ask);
         assert_eq!(there, score(&model, &other, &state.clone(), &ask));
         assert_ne!(there, first, "features count");

@@ -1,8 +1,9 @@
 //! The equations on the tape: positions and encodings. The link predictor is in `predict.rs`.
 //!
-//! Each distinct seed is encoded once. Sums over the K recent events come before the layers they could also come after:
-//! (H W1)^T w = W1^T (H^T w), one product instead of K. A feature table that is absent has width zero, and the columns of the
-//! weights that would meet it are left out of the product.
+//! Each distinct seed is encoded once. Sums over the K recent events come before the layers they
+//! could also come after: (H W1)^T w = W1^T (H^T w), one product instead of K. A feature table that
+//! is absent has width zero, and the columns of the weights that would meet it are left out of the
+//! product.
 
 use super::LstepState;
 use super::config::{LstepConfig, Variant};
@@ -46,7 +47,7 @@ pub enum Hidden<'a> {
 
 /// The encoder: settings, weights, and where the features are.
 #[derive(Clone, Copy)]
-pub struct Encoder<'a> {
+pub struct Forward<'a> {
     pub config: &'a LstepConfig,
     pub weights: &'a Weights,
     /// Of the values of the weights.
@@ -55,9 +56,9 @@ pub struct Encoder<'a> {
     pub folded: Option<&'a Folded>,
 }
 
-impl<'a> Encoder<'a> {
-    /// Eqs. transform_pe and approx_pe for all nodes gathered: [nodes, d_P]. What is known since the last snapshot is not computed
-    /// again, unless gradients are wanted.
+impl<'a> Forward<'a> {
+    /// Eqs. transform_pe and approx_pe for all nodes gathered: [nodes, d_P]. What is known since
+    /// the last snapshot is not computed again, unless gradients are wanted.
     pub fn approximate<'t>(
         &self,
         tape: &mut Tape<'t>,
@@ -66,10 +67,18 @@ impl<'a> Encoder<'a> {
         runs: &mut Vec<Run>,
     ) -> Var {
         let (width, memory) = (self.config.position_width, &state.approximations);
-        let unknown = if tape.is_training() { &gathered.nodes } else { &memory.unknown(self.version, &gathered.nodes) };
+        let unknown = if tape.is_training() {
+            &gathered.nodes
+        } else {
+            &memory.unknown(self.version, &gathered.nodes)
+        };
         if !unknown.is_empty() {
             let filtered = self.filter(tape, unknown, &state.positions, runs);
-            memory.keep(self.version, width, unknown.iter().copied().zip(tape.value(filtered).iter_rows()));
+            memory.keep(
+                self.version,
+                width,
+                unknown.iter().copied().zip(tape.value(filtered).iter_rows()),
+            );
             if unknown.len() == gathered.nodes.len() {
                 return filtered;
             }
@@ -81,8 +90,8 @@ impl<'a> Encoder<'a> {
         if complete { known } else { self.filter(tape, &gathered.nodes, &state.positions, runs) }
     }
 
-    /// p~_d = sum over slots j of g[j, d] p_d[j], with the kernel g folded from the filter, both transforms and the weighted sum:
-    /// [nodes, d_P].
+    /// p~_d = sum over slots j of g[j, d] p_d[j], with the kernel g folded from the filter, both
+    /// transforms and the weighted sum: [nodes, d_P].
     pub fn filter<'t>(
         &self,
         tape: &mut Tape<'t>,
@@ -99,7 +108,10 @@ impl<'a> Encoder<'a> {
             ends.push(runs.len() as u32);
         }
         let table = tape.borrow(positions.vectors(), self.config.position_width);
-        let runs = Runs { offsets: tape.indices(ends), runs: tape.indices(runs.as_flattened().iter().copied()) };
+        let runs = Runs {
+            offsets: tape.indices(ends),
+            runs: tape.indices(runs.as_flattened().iter().copied()),
+        };
         tape.run_kernel(kernel, table, runs)
     }
 
@@ -110,8 +122,9 @@ impl<'a> Encoder<'a> {
         tape.fold_filter(re, im, sum)
     }
 
-    /// Eqs. agg_neighbor_pe and pe (and pe_updated, which has the same layers): h_P = p~ + tanh(W_self p~ + W2 relu(W1 q)), q the
-    /// sum over recent events of [f_T(age) | p~ of the other node]; see `attention.rs` for attention instead. [seeds, d_P].
+    /// Eqs. agg_neighbor_pe and pe (and pe_updated, which has the same layers): h_P = p~ +
+    /// tanh(W_self p~ + W2 relu(W1 q)), q the sum over recent events of [f_T(age) | p~ of the other
+    /// node]; see `attention.rs` for attention instead. [seeds, d_P].
     pub fn updated(&self, tape: &mut Tape<'_>, gathered: &Gathered, approximate: Var) -> Var {
         let lists = self.lists(tape, gathered);
         let q = tape.zeros(gathered.seeds(), self.config.time_width + self.config.position_width);
@@ -129,8 +142,8 @@ impl<'a> Encoder<'a> {
         state: &'t LstepState,
         runs: &mut Vec<Run>,
     ) -> Encoded<'a> {
-        let approximate =
-            (self.config.variant != Variant::NoPosition).then(|| self.approximate(tape, gathered, state, runs));
+        let approximate = (self.config.variant != Variant::NoPosition)
+            .then(|| self.approximate(tape, gathered, state, runs));
         self.encode_at(tape, past, gathered, approximate)
     }
 
@@ -166,9 +179,15 @@ impl<'a> Encoder<'a> {
             let features = tape.columns(s, d_t..d_t + edge_width);
             let rows = tape.indices(gathered.events.iter().copied());
             let weighting = Weighting::By { weights: link_sum, slots: Some(lists.slots) };
-            tape.segment_sum_into(features, table, Segments { rows: Some(rows), offsets: lists.offsets }, weighting);
+            tape.segment_sum_into(
+                features,
+                table,
+                Segments { rows: Some(rows), offsets: lists.offsets },
+                weighting,
+            );
         }
-        let position = approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
+        let position =
+            approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
         let hidden = self.hidden(tape, past, gathered, s, position);
         Encoded { approximate, by_seed: false, hidden }
     }
@@ -183,7 +202,8 @@ impl<'a> Encoder<'a> {
     ) -> Encoded<'a> {
         let features = feature_width(self.config, past);
         let Columns { q, s, own } = Columns::new(self.config, features);
-        let all = tape.input(gathered.seeds(), own.end, |rows| digested.fill(self.config, features, rows));
+        let all = tape
+            .input(gathered.seeds(), own.end, |rows| digested.fill(self.config, features, rows));
         let [q, s, own] = [q, s, own].map(|columns| tape.columns(all, columns));
         let own = (self.config.variant != Variant::NoPosition).then_some(own);
         let position = own.map(|own| match self.weights.position_in {
@@ -206,7 +226,8 @@ impl<'a> Encoder<'a> {
         s: Var,
         position: Option<Var>,
     ) -> Hidden<'a> {
-        let parts = self.folded.map(|folded| (folded, tape.zeros(gathered.seeds(), folded.parts.width())));
+        let parts =
+            self.folded.map(|folded| (folded, tape.zeros(gathered.seeds(), folded.parts.width())));
         let has_links = self.config.variant != Variant::PositionOnly;
         let links = has_links.then(|| {
             let link_sum = tape.parameter(self.weights.link_sum);
@@ -214,10 +235,13 @@ impl<'a> Encoder<'a> {
             self.links(tape, s, link_sum, out)
         });
         let node_width = past.node_feature_width();
-        let nodes = (has_links && node_width > 0).then(|| self.node(tape, past, gathered, node_width));
+        let nodes =
+            (has_links && node_width > 0).then(|| self.node(tape, past, gathered, node_width));
         match parts {
             Some((folded, parts)) => {
-                for (part, columns) in [(nodes, &folded.parts.nodes), (position, &folded.parts.positions)] {
+                for (part, columns) in
+                    [(nodes, &folded.parts.nodes), (position, &folded.parts.positions)]
+                {
                     if let Some(part) = part {
                         let out = tape.columns(parts, columns.clone());
                         tape.copy_into(out, part);
@@ -265,8 +289,16 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The rest of `q`, and Eq. pe. The time columns of `q` are filled; attention has its own way and needs no `q`.
-    fn position(&self, tape: &mut Tape<'_>, gathered: &Gathered, lists: &Lists, q: Var, approximate: Var) -> Var {
+    /// The rest of `q`, and Eq. pe. The time columns of `q` are filled; attention has its own way
+    /// and needs no `q`.
+    fn position(
+        &self,
+        tape: &mut Tape<'_>,
+        gathered: &Gathered,
+        lists: &Lists,
+        q: Var,
+        approximate: Var,
+    ) -> Var {
         if let PositionIn::Mlp(_) = self.weights.position_in {
             let (d_t, d_p) = (self.config.time_width, self.config.position_width);
             let partners = tape.columns(q, d_t..d_t + d_p);
@@ -293,11 +325,15 @@ impl<'a> Encoder<'a> {
         tape.add(own, change)
     }
 
-    /// The inside of Eq. link_encoding_1, [seeds, d_T + d_E], written into `out` if there is one. `s` is the sum of the K rows weighted
-    /// by W_link^sum.
+    /// The inside of Eq. link_encoding_1, [seeds, d_T + d_E], written into `out` if there is one.
+    /// `s` is the sum of the K rows weighted by W_link^sum.
     fn links(&self, tape: &mut Tape<'_>, s: Var, link_sum: Var, out: Option<Var>) -> Var {
-        // The bias of the first layer is added to each of the K rows, padded ones too, and so to the sum sum(w) times.
-        let (weight, bias) = (tape.parameter(self.weights.link_in.weight), tape.parameter(self.weights.link_in.bias));
+        // The bias of the first layer is added to each of the K rows, padded ones too, and so to
+        // the sum sum(w) times.
+        let (weight, bias) = (
+            tape.parameter(self.weights.link_in.weight),
+            tape.parameter(self.weights.link_in.bias),
+        );
         let used = tape.shape(s).1;
         let weight = tape.columns(weight, 0..used);
         let total = tape.sum(link_sum);
@@ -313,7 +349,8 @@ impl<'a> Encoder<'a> {
 
     /// The outside of Eq. link_encoding_1, and Eq. node-link-encoding: [seeds, d_N].
     fn node_link(&self, tape: &mut Tape<'_>, links: Var, nodes: Option<Var>) -> Var {
-        let (d_n, width) = (self.config.node_width, self.config.time_width + self.config.edge_width);
+        let (d_n, width) =
+            (self.config.node_width, self.config.time_width + self.config.edge_width);
         let link = self.layer(tape, self.weights.link_out, links, Activation::Identity);
         let layer = self.weights.node_link;
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
@@ -327,12 +364,14 @@ impl<'a> Encoder<'a> {
         tape.add(from_link, from_node)
     }
 
-    /// Eq. node_encoding: x_u + the mean of x over the neighbours in [t - t_gap, t). A node without a row counts as zeros.
+    /// Eq. node_encoding: x_u + the mean of x over the neighbours in [t - t_gap, t). A node without
+    /// a row counts as zeros.
     fn node(&self, tape: &mut Tape<'_>, past: Past<'_>, gathered: &Gathered, width: usize) -> Var {
         let row = |node: u32| past.node_features(NodeId(node));
         tape.input(gathered.seeds(), width, |values| {
             for (seed, sum) in values.chunks_mut(width).enumerate() {
-                let span = gathered.window_offsets[seed] as usize..gathered.window_offsets[seed + 1] as usize;
+                let span = gathered.window_offsets[seed] as usize
+                    ..gathered.window_offsets[seed + 1] as usize;
                 let share = 1.0 / span.len().max(1) as f32;
                 for &neighbour in &gathered.window[span] {
                     sum.iter_mut().zip(row(neighbour)).for_each(|(sum, x)| *sum += share * x);
@@ -343,7 +382,13 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    pub(super) fn layer(&self, tape: &mut Tape<'_>, layer: Layer, x: Var, activation: Activation) -> Var {
+    pub(super) fn layer(
+        &self,
+        tape: &mut Tape<'_>,
+        layer: Layer,
+        x: Var,
+        activation: Activation,
+    ) -> Var {
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
         tape.linear(x, weight, Some(bias), activation)
     }

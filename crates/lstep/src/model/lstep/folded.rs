@@ -1,9 +1,10 @@
 //! Layers with no curve between them, multiplied together for scoring.
 //!
-//! From the inside of Eq. link_encoding_1 on, everything up to the hidden layer of Eq. link_prediction is linear: W_link^(2), W_N||E,
-//! the merge and the predictor's first layer, one such chain for a source and one for a candidate. Their product is one layer, which
-//! takes less than half of the multiplications. Learning keeps the layers apart; scoring uses the product, which is made anew whenever the
-//! weights have changed.
+//! From the inside of Eq. link_encoding_1 on, everything up to the hidden layer of Eq.
+//! link_prediction is linear: W_link^(2), W_N||E, the merge and the predictor's first layer, one
+//! such chain for a source and one for a candidate. Their product is one layer, which takes less
+//! than half of the multiplications. Learning keeps the layers apart; scoring uses the product,
+//! which is made anew whenever the weights have changed.
 
 use super::config::{LstepConfig, Variant};
 use super::parameters::Weights;
@@ -39,7 +40,8 @@ impl Parts {
         let has_links = config.variant != Variant::PositionOnly;
         let links = if has_links { config.time_width + config.edge_width } else { 0 };
         let nodes = links + if has_links { node_features } else { 0 };
-        let positions = if config.variant == Variant::NoPosition { 0 } else { config.position_width };
+        let positions =
+            if config.variant == Variant::NoPosition { 0 } else { config.position_width };
         Parts { links: 0..links, nodes: links..nodes, positions: nodes..nodes + positions }
     }
 
@@ -51,21 +53,29 @@ impl Parts {
 
 impl Folded {
     /// For node features of that width.
-    pub fn new(config: &LstepConfig, parameters: &Parameters, weights: &Weights, node_features: usize) -> Folded {
+    pub fn new(
+        config: &LstepConfig,
+        parameters: &Parameters,
+        weights: &Weights,
+        node_features: usize,
+    ) -> Folded {
         let parts = Parts::new(config, node_features);
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(parameters);
         let d_n = config.node_width;
-        let [source, candidate] = [0..d_n, d_n..2 * d_n].map(|role| chain(&mut tape, config, weights, &parts, role));
+        let [source, candidate] =
+            [0..d_n, d_n..2 * d_n].map(|role| chain(&mut tape, config, weights, &parts, role));
         let own = tape.parameter(weights.predict_in.bias);
         let bias = tape.add(source.1, candidate.1);
         let bias = tape.add(bias, own);
-        let [source, candidate, bias] = [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
+        let [source, candidate, bias] =
+            [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
         Folded { source, candidate, bias, parts }
     }
 }
 
-/// Weight [d_N, parts] and bias [1, d_N] of one role, whose columns of W^(1) of Eq. link_prediction are given.
+/// Weight [d_N, parts] and bias [1, d_N] of one role, whose columns of W^(1) of Eq. link_prediction
+/// are given.
 fn chain(
     tape: &mut Tape<'_>,
     config: &LstepConfig,
@@ -123,7 +133,8 @@ impl LastFolded {
         {
             return Arc::clone(folded);
         }
-        // Not while the lock is held: the product is made by several threads, which may be asked for scores meanwhile.
+        // Not while the lock is held: the product is made by several threads, which may be asked
+        // for scores meanwhile.
         let folded = Arc::new(make());
         *kept() = Some((key, Arc::clone(&folded)));
         folded
@@ -137,12 +148,17 @@ mod tests {
     use super::*;
     use crate::event::{Event, Features};
     use crate::graph::EventLog;
-    use crate::model::{Facts, Model};
-    use crate::protocol::Queries;
+    use crate::model::{Model, StreamInfo};
+    use crate::query::Queries;
     use crate::read::synthetic::{SyntheticConfig, generate};
 
     /// Logits of the last 40 events, with the layers apart or multiplied together.
-    fn logits(model: &Lstep, log: &EventLog, state: &LstepState, folded: Option<&Folded>) -> Vec<f64> {
+    fn logits(
+        model: &Lstep,
+        log: &EventLog,
+        state: &LstepState,
+        folded: Option<&Folded>,
+    ) -> Vec<f64> {
         let mut ask = Queries::new();
         for event in log.events().iter().skip(log.len() - 40) {
             ask.push(event.source, event.time, [event.destination]);
@@ -152,25 +168,35 @@ mod tests {
 
     #[test]
     fn layers_multiplied_together_score_as_the_layers_one_after_the_other() {
-        let stream = SyntheticConfig { nodes: 40, events: 400, features: 3, ..SyntheticConfig::default() };
+        let stream =
+            SyntheticConfig { nodes: 40, events: 400, features: 3, ..SyntheticConfig::default() };
         let events = generate(&stream).expect("a stream").events;
-        let features = Features::new(5, (0..200).map(|number| (number as f32).sin()).collect()).expect("40 rows");
-        let facts = Facts { nodes: 40, training: (events.times()[0], events.times()[300]) };
+        let features = Features::new(5, (0..200).map(|number| (number as f32).sin()).collect())
+            .expect("40 rows");
+        let info = StreamInfo { nodes: 40, training: (events.times()[0], events.times()[300]) };
         let with_features = EventLog::new(events.clone()).with_node_features(features);
         for log in [with_features, EventLog::new(events)] {
             for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
-                let model = Lstep::new(LstepConfig { variant, pair: None, ..LstepConfig::pair() }, 7)
-                    .expect("settings are right");
-                let mut state = model.begin(&facts);
+                let model =
+                    Lstep::new(LstepConfig { variant, pair: None, ..LstepConfig::pair() }, 7)
+                        .expect("settings are right");
+                let mut state = model.begin(&info);
                 for step in log.events().iter().take(300).collect::<Vec<Event>>().chunks(50) {
-                    model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
+                    model
+                        .observe(log.revealed(step[49].number + 1), &mut state, step)
+                        .expect("observed");
                 }
                 let folded = model.folded(log.past(300));
-                let (together, apart) =
-                    (logits(&model, &log, &state, Some(&folded)), logits(&model, &log, &state, None));
+                let (together, apart) = (
+                    logits(&model, &log, &state, Some(&folded)),
+                    logits(&model, &log, &state, None),
+                );
                 let largest = apart.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (together, apart) in together.iter().zip(&apart) {
-                    assert!((together - apart).abs() < 1e-5 * largest, "{variant:?}: {together} and {apart}");
+                    assert!(
+                        (together - apart).abs() < 1e-5 * largest,
+                        "{variant:?}: {together} and {apart}"
+                    );
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What the graph says about the seeds of a call: integers and ages, before any tensor.
 //!
-//! Every distinct seed is looked up once, however often it is asked, and every node whose position is needed has one place.
+//! Every distinct seed is looked up once, however often it is asked, and every node whose position
+//! is needed has one place.
 
 use crate::event::NodeId;
 use crate::graph::{Meeting, Seed};
@@ -68,7 +69,8 @@ impl Gathered {
         (number, number == next)
     }
 
-    /// The meetings of the seed that was just added: at most `rows` of them, oldest first, and how long ago each was.
+    /// The meetings of the seed that was just added: at most `rows` of them, oldest first, and how
+    /// long ago each was.
     pub fn meetings(&mut self, meetings: &[Meeting], rows: usize, age: impl Fn(&Meeting) -> f64) {
         let first = (rows - meetings.len()) as u32;
         for (slot, meeting) in meetings.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! What a lesson costs: Eqs. loss_func_lp, loss_func_pe and loss_func.
+//! What a batch costs: Eqs. loss_func_lp, loss_func_pe and loss_func.
 
 use super::config::Variant;
 use super::encode::Encoded;
 use super::gather::Gathered;
 use super::pairs::Pairs;
 use super::position::Run;
-use super::{Lstep, LstepState, Room};
+use super::{Lstep, LstepState, Scratch};
 use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Seed};
-use crate::model::learn::{Lesson, Tools};
+use crate::model::trainer::{TrainBatch, TrainContext};
 use lstep_tensor::{Tape, Var};
 
-/// Numbers of the seeds that a lesson is about.
+/// Numbers of the seeds that a batch is about.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct LossSeeds {
     pub sources: Vec<u32>,
     pub destinations: Vec<u32>,
     pub negatives: Vec<u32>,
@@ -24,7 +24,10 @@ pub(super) struct Asked {
 }
 
 /// The three losses on the tape, and what they were made from.
-#[cfg_attr(not(test), expect(dead_code, reason = "training needs the total only; the oracle compares all"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "training needs the total only; the oracle compares all")
+)]
 pub(super) struct Losses<'a> {
     pub prediction: Var,
     pub position: Option<Var>,
@@ -34,44 +37,58 @@ pub(super) struct Losses<'a> {
 }
 
 impl Lstep {
-    /// The seeds of a lesson, and nothing else, gathered.
-    pub(super) fn gather_lesson(&self, gathered: &mut Gathered, past: Past<'_>, lesson: Lesson<'_>) -> Asked {
+    /// The seeds of a batch, and nothing else, gathered.
+    pub(super) fn gather_batch(
+        &self,
+        gathered: &mut Gathered,
+        past: Past<'_>,
+        batch: TrainBatch<'_>,
+    ) -> LossSeeds {
         gathered.clear();
-        let mut asked = Asked::default();
-        for (event, &negative) in lesson.events.iter().zip(lesson.negatives) {
+        let mut asked = LossSeeds::default();
+        for (event, &negative) in batch.events.iter().zip(batch.negatives) {
             let mut number = |node| self.gather(gathered, past, Seed { node, time: event.time });
             let source = number(event.source);
             asked.sources.push(source);
             asked.destinations.push(number(event.destination));
             asked.negatives.push(number(negative.destination));
-            asked.negative_sources.push(if negative.source == event.source { source } else { number(negative.source) });
+            asked.negative_sources.push(if negative.source == event.source {
+                source
+            } else {
+                number(negative.source)
+            });
         }
         let seed = |node, event: &Event| Seed { node, time: event.time };
-        asked.told.extend(lesson.events.iter().map(|event| (seed(event.source, event), event.destination)));
-        let negatives = lesson.events.iter().zip(lesson.negatives);
-        asked.told.extend(negatives.map(|(event, negative)| (seed(negative.source, event), negative.destination)));
+        asked.told.extend(
+            batch.events.iter().map(|event| (seed(event.source, event), event.destination)),
+        );
+        let negatives = batch.events.iter().zip(batch.negatives);
+        asked.told.extend(
+            negatives.map(|(event, negative)| (seed(negative.source, event), negative.destination)),
+        );
         asked
     }
 
-    /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first step only gives the initial
-    /// positions. While gradients are made, `beside` runs.
+    /// Eq. loss_func: (1 - alpha_pe) L_lp + alpha_pe L_pe; without positions L_lp alone. The first
+    /// step only gives the initial positions. While gradients are made, `beside` runs.
     pub(super) fn loss_beside<T: Send>(
         &self,
         past: Past<'_>,
         state: &LstepState,
-        lesson: Lesson<'_>,
-        Tools { draw, products, workspace, gradients }: Tools<'_>,
+        batch: TrainBatch<'_>,
+        TrainContext { dropout_key, matmul, workspace, gradients }: TrainContext<'_>,
         beside: impl FnOnce() -> T + Send,
     ) -> Result<(Option<f64>, T)> {
         self.fits(past)?;
-        let first_step = self.config.variant != Variant::NoPosition && state.positions.snapshots() == 0;
-        if lesson.events.is_empty() || first_step {
+        let first_step =
+            self.config.variant != Variant::NoPosition && state.positions.snapshots() == 0;
+        if batch.events.is_empty() || first_step {
             return Ok((None, beside()));
         }
-        Ok(self.rooms.with(|room| {
-            let Room { gathered, runs, .. } = room;
-            let asked = self.gather_lesson(gathered, past, lesson);
-            let mut tape = workspace.train(&self.parameters, draw).with_products(products);
+        Ok(self.scratch.with(|room| {
+            let Scratch { gathered, runs, .. } = room;
+            let asked = self.gather_batch(gathered, past, batch);
+            let mut tape = workspace.train(&self.parameters, dropout_key).with_matmul(matmul);
             let losses = self.losses(&mut tape, past, gathered, state, runs, &asked);
             let loss = f64::from(tape.scalar(losses.total));
             let ((), beside) = rayon::join(|| tape.backward(losses.total, gradients), beside);
@@ -79,7 +96,8 @@ impl Lstep {
         }))
     }
 
-    /// Eqs. loss_func_lp (binary cross-entropy over true events and negatives), loss_func_pe (2-norms) and loss_func.
+    /// Eqs. loss_func_lp (binary cross-entropy over true events and negatives), loss_func_pe
+    /// (2-norms) and loss_func.
     pub(super) fn losses<'t>(
         &'t self,
         tape: &mut Tape<'t>,
@@ -87,7 +105,7 @@ impl Lstep {
         gathered: &Gathered,
         state: &'t LstepState,
         runs: &mut Vec<Run>,
-        asked: &Asked,
+        asked: &LossSeeds,
     ) -> Losses<'t> {
         let encoded = self.encoder().encode(tape, past, gathered, state, runs);
         self.losses_of(tape, (past, gathered, state), asked, encoded)
@@ -98,7 +116,7 @@ impl Lstep {
         &'t self,
         tape: &mut Tape<'t>,
         (past, gathered, state): (Past<'_>, &Gathered, &LstepState),
-        asked: &Asked,
+        asked: &LossSeeds,
         encoded: Encoded<'t>,
     ) -> Losses<'t> {
         let events = asked.sources.len();
@@ -119,7 +137,8 @@ impl Lstep {
             tape.gather(approximate, rows)
         };
         let (u, v, n) = (side(&asked.sources), side(&asked.destinations), side(&asked.negatives));
-        let m = if asked.sources == asked.negative_sources { u } else { side(&asked.negative_sources) };
+        let m =
+            if asked.sources == asked.negative_sources { u } else { side(&asked.negative_sources) };
         let (met, not_met) = (tape.row_distance(u, v), tape.row_distance(m, n));
         let (met, not_met) = (tape.mean(met), tape.mean(not_met));
         let not_met = tape.scale(not_met, self.config.alpha_neg as f32);

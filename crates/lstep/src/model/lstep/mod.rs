@@ -1,13 +1,15 @@
 //! L-STEP: learnable spatial-temporal positional encoding.
 //!
-//! Tieu et al., "Learnable Spatial-Temporal Positional Encoding for Link Prediction", ICML 2025. Every node has a position,
-//! [d_P], at every step. Before a step its position is approximated from its last L ones by a learnable filter in the frequency
-//! domain (Eqs. transform_pe, approx_pe); two nodes are encoded from their recent events and the positions around them
-//! (Eqs. node_encoding to temporal_rep) and a link is predicted (Eq. link_prediction); once the step is revealed, positions
-//! are updated with the encoder's own layers (Eq. pe_updated) and stored.
+//! Tieu et al., "Learnable Spatial-Temporal Positional Encoding for Link Prediction", ICML 2025.
+//! Every node has a position, [d_P], at every step. Before a step its position is approximated from
+//! its last L ones by a learnable filter in the frequency domain (Eqs. transform_pe, approx_pe);
+//! two nodes are encoded from their recent events and the positions around them (Eqs. node_encoding
+//! to temporal_rep) and a link is predicted (Eq. link_prediction); once the step is revealed,
+//! positions are updated with the encoder's own layers (Eq. pe_updated) and stored.
 //!
-//! Every node that is looked at is filtered alike. The authors' released code filters only endpoints of true events, from which
-//! a scorer can read the label; here the law "the other rows of the step change no score" guards against it.
+//! Every node that is looked at is filtered alike. The authors' released code filters only
+//! endpoints of true events, from which a scorer can read the label; here the law "the other rows
+//! of the step change no score" guards against it.
 //!
 //! `docs/equations.md` maps equations to functions and tests.
 
@@ -36,18 +38,19 @@ pub use pair::PairConfig;
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
 
-use super::learn::{Learner, Lesson, Tools};
-use super::room::{FeatureWidths, Rooms};
-use super::{Exhibit, Facts, Model};
+use super::scratch::{FeatureWidths, ScratchPool};
+use super::trainer::{Learner, TrainBatch, TrainContext};
+use super::{Diagnostic, Model, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
+use crate::event::NodeSet;
 use crate::event::{Event, NodeId};
 use crate::graph::{Meeting, Past, Revealed, Seed};
 use crate::nn::spectrum::{laplacian_positions, random_walk_positions};
-use crate::protocol::{NodeSet, Queries, Scores};
+use crate::query::{Queries, Scores};
 use approximation::Approximations;
 use digest::Digests;
-use encode::Encoder;
+use encode::Forward;
 use folded::{Folded, LastFolded};
 use gather::Gathered;
 use lstep_tensor::{Parameters, Workspace};
@@ -63,7 +66,7 @@ pub struct Lstep {
     config: LstepConfig,
     parameters: Parameters,
     weights: Weights,
-    rooms: Rooms<Room>,
+    scratch: ScratchPool<Scratch>,
     folded: LastFolded,
 }
 
@@ -115,7 +118,7 @@ fn touched(step: &[Event]) -> NodeSet {
 
 /// Working memory of a call.
 #[derive(Default)]
-struct Room {
+struct Scratch {
     workspace: Workspace,
     gathered: Gathered,
     /// What digests are made from.
@@ -126,19 +129,21 @@ struct Room {
 /// Nodes updated at once: enough to fill the cores, few enough to stay in cache.
 const AT_ONCE: usize = 2_048;
 
-/// Pairs scored at once: few enough to stay in cache. Where there are more, threads share the pieces. Questions with few candidates each
-/// have nodes in common and what has to be computed for them, so more of them are taken together.
+/// Pairs scored at once: few enough to stay in cache. Where there are more, threads share the
+/// pieces. Questions with few candidates each have nodes in common and what has to be computed for
+/// them, so more of them are taken together.
 const PAIRS_AT_ONCE: usize = 512;
 const CANDIDATES_AT_ONCE: usize = 256;
 
 /// Some candidates of a question.
-struct Part {
+struct RowChunk {
     row: usize,
     candidates: Range<usize>,
 }
 
-/// All pairs asked, in order, cut into pieces to be scored at once. Scores do not depend on the cuts.
-fn pieces(ask: &Queries) -> Vec<Vec<Part>> {
+/// All pairs asked, in order, cut into pieces to be scored at once. Scores do not depend on the
+/// cuts.
+fn pieces(ask: &Queries) -> Vec<Vec<RowChunk>> {
     let (mut pieces, mut piece, mut pairs) = (Vec::new(), Vec::new(), 0);
     for row in 0..ask.len() {
         let count = ask.row(row).candidates.len();
@@ -151,7 +156,7 @@ fn pieces(ask: &Queries) -> Vec<Vec<Part>> {
                 pairs = 0;
             }
             pairs += candidates.len();
-            piece.push(Part { row, candidates });
+            piece.push(RowChunk { row, candidates });
         }
     }
     pieces.extend(Some(piece).filter(|piece| !piece.is_empty()));
@@ -164,7 +169,7 @@ impl Clone for Lstep {
             config: self.config.clone(),
             parameters: self.parameters.clone(),
             weights: self.weights,
-            rooms: Rooms::default(),
+            scratch: ScratchPool::default(),
             folded: LastFolded::default(),
         }
     }
@@ -176,7 +181,13 @@ impl Lstep {
         config.check()?;
         let mut parameters = Parameters::new(seed);
         let weights = Weights::add(&mut parameters, &config);
-        Ok(Lstep { config, parameters, weights, rooms: Rooms::default(), folded: LastFolded::default() })
+        Ok(Lstep {
+            config,
+            parameters,
+            weights,
+            scratch: ScratchPool::default(),
+            folded: LastFolded::default(),
+        })
     }
 
     /// The settings.
@@ -184,8 +195,13 @@ impl Lstep {
         &self.config
     }
 
-    fn encoder(&self) -> Encoder<'_> {
-        Encoder { config: &self.config, weights: &self.weights, version: self.parameters.version(), folded: None }
+    fn encoder(&self) -> Forward<'_> {
+        Forward {
+            config: &self.config,
+            weights: &self.weights,
+            version: self.parameters.version(),
+            folded: None,
+        }
     }
 
     /// The layers that scoring takes together, for features as wide as those of the past.
@@ -209,18 +225,18 @@ impl Lstep {
     /// The logits of a piece's pairs.
     fn score_piece(
         &self,
-        room: &mut Room,
+        room: &mut Scratch,
         past: Past<'_>,
         state: &LstepState,
-        encoder: &Encoder<'_>,
+        encoder: &Forward<'_>,
         ask: &Queries,
-        piece: &[Part],
+        piece: &[RowChunk],
     ) -> Vec<f64> {
         // Taken out, so that the rest of the room can be used beside it.
         let mut gathered = std::mem::take(&mut room.gathered);
         gathered.clear();
         let (mut pairs, mut wanted) = (Pairs::default(), Vec::new());
-        for Part { row, candidates } in piece {
+        for RowChunk { row, candidates } in piece {
             let asked = ask.row(*row);
             let mut number = |node| {
                 let seed = Seed { node, time: asked.time };
@@ -278,18 +294,29 @@ impl Lstep {
 
     /// Positions of the first step's nodes, from the graph of its events.
     fn initial(&self, nodes: &[NodeId], step: &[Event]) -> Vec<f32> {
-        let place = |node: NodeId| nodes.binary_search(&node).expect("every node of the step") as u32;
-        let edges: Vec<(u32, u32)> = step.iter().map(|event| (place(event.source), place(event.destination))).collect();
+        let place =
+            |node: NodeId| nodes.binary_search(&node).expect("every node of the step") as u32;
+        let edges: Vec<(u32, u32)> =
+            step.iter().map(|event| (place(event.source), place(event.destination))).collect();
         match self.config.start {
-            Start::Laplacian => laplacian_positions(nodes.len(), &edges, self.config.position_width),
-            Start::RandomWalk => random_walk_positions(nodes.len(), &edges, self.config.position_width),
+            Start::Laplacian => {
+                laplacian_positions(nodes.len(), &edges, self.config.position_width)
+            }
+            Start::RandomWalk => {
+                random_walk_positions(nodes.len(), &edges, self.config.position_width)
+            }
             Start::Zeros => vec![0.0; nodes.len() * self.config.position_width],
         }
     }
 
-    /// What a step changes: the first one gives positions to its nodes, a later one updates them. Nothing if the step is empty or
-    /// the variant has no positions.
-    fn snapshot(&self, known: Revealed<'_>, state: &LstepState, step: &[Event]) -> Option<Snapshot> {
+    /// What a step changes: the first one gives positions to its nodes, a later one updates them.
+    /// Nothing if the step is empty or the variant has no positions.
+    fn snapshot(
+        &self,
+        known: Revealed<'_>,
+        state: &LstepState,
+        step: &[Event],
+    ) -> Option<Snapshot> {
         let &now = step.last()?;
         if self.config.variant == Variant::NoPosition {
             return None;
@@ -297,9 +324,11 @@ impl Lstep {
         let touched = touched(step);
         let first = state.positions.snapshots() == 0;
         let nodes: Vec<NodeId> = match self.config.scope {
-            Scope::All if !first => {
-                state.met.iter().chain(touched.iter().filter(|&node| !state.met.contains(node))).collect()
-            }
+            Scope::All if !first => state
+                .met
+                .iter()
+                .chain(touched.iter().filter(|&node| !state.met.contains(node)))
+                .collect(),
             _ => touched.iter().collect(),
         };
         if first {
@@ -307,7 +336,7 @@ impl Lstep {
             return Some(Snapshot { nodes, vectors });
         }
         let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
-        self.rooms.with(|room| {
+        self.scratch.with(|room| {
             for some in nodes.chunks(AT_ONCE) {
                 self.updated(room, known, state, now, some, &mut vectors);
             }
@@ -318,14 +347,14 @@ impl Lstep {
     /// Eq. pe_updated for some nodes at the time of the step's last event, appended to `vectors`.
     fn updated(
         &self,
-        room: &mut Room,
+        room: &mut Scratch,
         known: Revealed<'_>,
         state: &LstepState,
         now: Event,
         nodes: &[NodeId],
         vectors: &mut Vec<f32>,
     ) {
-        let Room { workspace, gathered, runs, .. } = room;
+        let Scratch { workspace, gathered, runs, .. } = room;
         gathered.clear();
         for &node in nodes {
             gathered.seed(Seed { node, time: now.time });
@@ -343,9 +372,9 @@ impl Lstep {
 impl Model for Lstep {
     type State = LstepState;
 
-    fn begin(&self, facts: &Facts) -> LstepState {
+    fn begin(&self, info: &StreamInfo) -> LstepState {
         let positions = Positions::new(self.config.position_width, self.config.snapshots);
-        let pairs = self.config.pair.as_ref().map(|pair| PairMemory::new(pair, facts));
+        let pairs = self.config.pair.as_ref().map(|pair| PairMemory::new(pair, info));
         LstepState {
             positions,
             approximations: Approximations::default(),
@@ -359,10 +388,11 @@ impl Model for Lstep {
     fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
         self.fits(past)?;
         let folded = self.folded(past);
-        let encoder = Encoder { folded: Some(&folded), ..self.encoder() };
+        let encoder = Forward { folded: Some(&folded), ..self.encoder() };
         let pieces = pieces(ask);
-        let score =
-            |piece: &Vec<Part>| self.rooms.with(|room| self.score_piece(room, past, state, &encoder, ask, piece));
+        let score = |piece: &Vec<RowChunk>| {
+            self.scratch.with(|room| self.score_piece(room, past, state, &encoder, ask, piece))
+        };
         let values: Vec<Vec<f64>> = lstep_tensor::awake(|| pieces.par_iter().map(score).collect());
         let values = values.concat();
         Scores::new(ask, values)
@@ -374,8 +404,8 @@ impl Model for Lstep {
         Ok(())
     }
 
-    fn describe(&self, state: &LstepState) -> Vec<Exhibit> {
-        self.exhibits(state)
+    fn describe(&self, state: &LstepState) -> Vec<Diagnostic> {
+        self.diagnostics(state)
     }
 }
 
@@ -388,8 +418,14 @@ impl Learner for Lstep {
         &mut self.parameters
     }
 
-    fn loss(&self, past: Past<'_>, state: &LstepState, lesson: Lesson<'_>, tools: Tools<'_>) -> Result<Option<f64>> {
-        self.loss_beside(past, state, lesson, tools, || ()).map(|(loss, ())| loss)
+    fn loss(
+        &self,
+        past: Past<'_>,
+        state: &LstepState,
+        batch: TrainBatch<'_>,
+        context: TrainContext<'_>,
+    ) -> Result<Option<f64>> {
+        self.loss_beside(past, state, batch, context, || ()).map(|(loss, ())| loss)
     }
 
     /// Gradients and new positions both follow from the approximate positions, not from each other.
@@ -398,12 +434,12 @@ impl Learner for Lstep {
         past: Past<'_>,
         known: Revealed<'_>,
         state: &mut LstepState,
-        lesson: Lesson<'_>,
-        tools: Tools<'_>,
+        batch: TrainBatch<'_>,
+        context: TrainContext<'_>,
     ) -> Result<Option<f64>> {
-        let snapshot = || self.snapshot(known, state, lesson.events);
-        let (loss, snapshot) = self.loss_beside(past, state, lesson, tools, snapshot)?;
-        state.follow(lesson.events, snapshot);
+        let snapshot = || self.snapshot(known, state, batch.events);
+        let (loss, snapshot) = self.loss_beside(past, state, batch, context, snapshot)?;
+        state.follow(batch.events, snapshot);
         Ok(loss)
     }
 
@@ -416,8 +452,8 @@ impl Learner for Lstep {
         }
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<LstepState> {
-        let mut state = self.begin(facts);
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<LstepState> {
+        let mut state = self.begin(info);
         state.positions.load(checkpoint)?;
         state.met = checkpoint.u32("state.met")?.iter().map(|&node| NodeId(node)).collect();
         if let Some(pairs) = &mut state.pairs {
@@ -443,13 +479,14 @@ mod tests {
         let (mut gathered, mut pairs) = (Gathered::default(), Pairs::default());
         gathered.clear();
         for row in ask.rows() {
-            let mut number = |node| model.gather(&mut gathered, past, Seed { node, time: row.time });
+            let mut number =
+                |node| model.gather(&mut gathered, past, Seed { node, time: row.time });
             let source = number(row.source);
             for &candidate in row.candidates {
                 pairs.push(source, number(candidate), (row.seed(), candidate));
             }
         }
-        let encoder = Encoder { folded, ..model.encoder() };
+        let encoder = Forward { folded, ..model.encoder() };
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(&model.parameters);
         let encoded = encoder.encode(&mut tape, past, &gathered, state, &mut Vec::new());
@@ -465,10 +502,18 @@ mod tests {
             ask.push(NodeId(0), Time::ZERO, (0..count).map(NodeId));
         }
         let pieces = pieces(&ask);
-        let pairs = |piece: &Vec<Part>| piece.iter().map(|part| part.candidates.len()).sum::<usize>();
-        assert_eq!(pieces.iter().map(pairs).collect::<Vec<_>>(), [1, 200, 200, 458, 128, 387, 250, 150, 150]);
-        let all = pieces.iter().flatten().flat_map(|part| part.candidates.clone().map(|place| (part.row, place)));
-        let asked = (0..counts.len()).flat_map(|row| (0..counts[row] as usize).map(move |place| (row, place)));
+        let pairs =
+            |piece: &Vec<RowChunk>| piece.iter().map(|part| part.candidates.len()).sum::<usize>();
+        assert_eq!(
+            pieces.iter().map(pairs).collect::<Vec<_>>(),
+            [1, 200, 200, 458, 128, 387, 250, 150, 150]
+        );
+        let all = pieces
+            .iter()
+            .flatten()
+            .flat_map(|part| part.candidates.clone().map(|place| (part.row, place)));
+        let asked = (0..counts.len())
+            .flat_map(|row| (0..counts[row] as usize).map(move |place| (row, place)));
         assert!(all.eq(asked));
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::event::{Events, Features, Time};
 use crate::graph::EventLog;
 use crate::model::Negative;
-use lstep_tensor::{Draw, Gradients};
+use lstep_tensor::{DropoutKey, Gradients};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -76,13 +76,22 @@ impl Oracle {
         };
         let rows = numbers["events"].as_array().expect("events");
         let column = |key: &str| rows.iter().map(|row| NodeId(integer(&row[key]) as u32)).collect();
-        let times = rows.iter().map(|row| Time::new(row["t"].as_f64().expect("a time")).expect("finite")).collect();
+        let times = rows
+            .iter()
+            .map(|row| Time::new(row["t"].as_f64().expect("a time")).expect("finite"))
+            .collect();
         let table = |key: &str, width: usize| {
-            Features::new(width, floats(&numbers[key]).into_iter().map(|x| x as f32).collect()).expect("finite")
+            Features::new(width, floats(&numbers[key]).into_iter().map(|x| x as f32).collect())
+                .expect("finite")
         };
-        let events = Events::new(column("src"), column("dst"), times, table("edge_features", settings.edge_width));
-        let log =
-            EventLog::new(events.expect("in order")).with_node_features(table("node_features", settings.node_width));
+        let events = Events::new(
+            column("src"),
+            column("dst"),
+            times,
+            table("edge_features", settings.edge_width),
+        );
+        let log = EventLog::new(events.expect("in order"))
+            .with_node_features(table("node_features", settings.node_width));
         let mut model = Lstep::new(settings, 0).expect("settings");
         for (name, values) in numbers["parameters"].as_object().expect("weights") {
             let values: Vec<f32> = floats(values).into_iter().map(|x| x as f32).collect();
@@ -91,7 +100,10 @@ impl Oracle {
         Oracle {
             file: path.display().to_string(),
             events: log.events().iter().collect(),
-            negatives: floats(&numbers["negatives"]).into_iter().map(|node| NodeId(node as u32)).collect(),
+            negatives: floats(&numbers["negatives"])
+                .into_iter()
+                .map(|node| NodeId(node as u32))
+                .collect(),
             nodes: integer(&config["nodes"]),
             batch: integer(&config["batch"]),
             log,
@@ -103,12 +115,17 @@ impl Oracle {
     /// The state after batch 0, which only gives the initial positions.
     fn begin(&self) -> LstepState {
         let initial = floats(&self.numbers["initial_position"]);
-        let met: NodeSet =
-            self.events[..self.batch].iter().flat_map(|event| [event.source, event.destination]).collect();
+        let met: NodeSet = self.events[..self.batch]
+            .iter()
+            .flat_map(|event| [event.source, event.destination])
+            .collect();
         let nodes: Vec<NodeId> = met.iter().collect();
         let width = self.model.config.position_width;
-        let vectors: Vec<f32> =
-            nodes.iter().flat_map(|node| &initial[node.index() * width..][..width]).map(|&x| x as f32).collect();
+        let vectors: Vec<f32> = nodes
+            .iter()
+            .flat_map(|node| &initial[node.index() * width..][..width])
+            .map(|&x| x as f32)
+            .collect();
         let mut positions = Positions::new(width, self.model.config.snapshots);
         positions.push_snapshot(&nodes, &vectors);
         let (approximations, digests) = (Approximations::default(), Digests::default());
@@ -126,11 +143,15 @@ impl Oracle {
             let step = &self.events[span.clone()];
             let now = step[step.len() - 1].time.value();
             assert_eq!(Some(now), expected["now"].as_f64(), "{}", what("now"));
-            self.model.observe(self.log.revealed(span.end as u32), &mut state, step).expect("observed");
+            self.model
+                .observe(self.log.revealed(span.end as u32), &mut state, step)
+                .expect("observed");
             let width = self.model.config.position_width;
             let zeros = vec![0.0; width];
             let after: Vec<f64> = (0..self.nodes)
-                .flat_map(|node| state.positions.latest(NodeId(node as u32)).unwrap_or(&zeros).to_vec())
+                .flat_map(|node| {
+                    state.positions.latest(NodeId(node as u32)).unwrap_or(&zeros).to_vec()
+                })
                 .map(f64::from)
                 .collect();
             close(&what("position_after"), &after, &floats(&expected["position_after"]));
@@ -145,7 +166,8 @@ impl Oracle {
         }
         let mut workspace = Workspace::new();
         let mut tape = workspace.infer(&self.model.parameters);
-        let approximate = self.model.encoder().approximate(&mut tape, &gathered, state, &mut Vec::new());
+        let approximate =
+            self.model.encoder().approximate(&mut tape, &gathered, state, &mut Vec::new());
         close(what, &values(&tape, approximate), &floats(expected));
     }
 
@@ -163,44 +185,63 @@ impl Oracle {
         let negatives: Vec<Negative> = (events.iter().zip(&self.negatives[span.clone()]))
             .map(|(event, &destination)| Negative { source: event.source, destination })
             .collect();
-        let asked = self.model.gather_lesson(&mut gathered, past, Lesson { events, negatives: &negatives });
+        let asked = self.model.gather_batch(
+            &mut gathered,
+            past,
+            TrainBatch { events, negatives: &negatives },
+        );
         let mut workspace = Workspace::new();
         let mut gradients = Gradients::of(&self.model.parameters);
-        let mut tape = workspace.train(&self.model.parameters, Draw::default());
+        let mut tape = workspace.train(&self.model.parameters, DropoutKey::default());
         let losses = self.model.losses(&mut tape, past, &gathered, state, &mut Vec::new(), &asked);
-        let Hidden::Whole(hidden) = losses.encoded.hidden else { panic!("learning keeps the layers apart") };
+        let Hidden::Whole(hidden) = losses.encoded.hidden else {
+            panic!("learning keeps the layers apart")
+        };
         let hidden = values(&tape, hidden);
         let width = self.model.config.node_width;
         let encoding = |seeds: &[u32]| -> Vec<f64> {
-            seeds.iter().flat_map(|&seed| hidden[seed as usize * width..][..width].to_vec()).collect()
+            seeds
+                .iter()
+                .flat_map(|&seed| hidden[seed as usize * width..][..width].to_vec())
+                .collect()
         };
         let of_events = |key: &str| -> Vec<f64> {
             let events = expected["encodings"].as_array().expect("a list");
             events.iter().flat_map(|event| floats(&event[key])).collect()
         };
-        for (key, seeds) in [("src", &asked.sources), ("dst", &asked.destinations), ("neg", &asked.negatives)] {
+        for (key, seeds) in
+            [("src", &asked.sources), ("dst", &asked.destinations), ("neg", &asked.negatives)]
+        {
             close(&what(key), &encoding(seeds), &of_events(key));
         }
         let probability = |logit: f64| 1.0 / (1.0 + (-logit).exp());
-        let probabilities: Vec<f64> = values(&tape, losses.logits).into_iter().map(probability).collect();
+        let probabilities: Vec<f64> =
+            values(&tape, losses.logits).into_iter().map(probability).collect();
         let (positive, negative) = probabilities.split_at(span.len());
         close(&what("y_pos"), positive, &floats(&expected["y_pos"]));
         close(&what("y_neg"), negative, &floats(&expected["y_neg"]));
         let scalar = |var| [f64::from(tape.scalar(var))];
         close(&what("loss_lp"), &scalar(losses.prediction), &floats(&expected["loss_lp"]));
-        close(&what("loss_pe"), &scalar(losses.position.expect("positions")), &floats(&expected["loss_pe"]));
+        close(
+            &what("loss_pe"),
+            &scalar(losses.position.expect("positions")),
+            &floats(&expected["loss_pe"]),
+        );
         close(&what("loss"), &scalar(losses.total), &floats(&expected["loss"]));
         tape.backward(losses.total, &mut gradients);
         let expected = expected["gradients"].as_object().expect("gradients");
         assert_eq!(expected.len(), self.model.parameters.len(), "{}", what("gradients"));
-        // A gradient is a sum whose terms may cancel, and an f32 is good to its terms: tables below a hundredth of the largest gradient are
-        // held to a millionth of that one. PyTorch's f32 misses more than that there.
+        // A gradient is a sum whose terms may cancel, and an f32 is good to its terms: tables below
+        // a hundredth of the largest gradient are held to a millionth of that one. PyTorch's f32
+        // misses more than that there.
         let all = expected.values().flat_map(floats);
         let least = 1e-2 * all.fold(1e-4, |most: f64, value| most.max(value.abs()));
         for (name, expected) in expected {
             let gradient = gradients.get(self.model.parameters.find(name).expect("a weight"));
-            let found: Vec<f64> =
-                (0..gradient.rows()).flat_map(|row| gradient.row(row).to_vec()).map(f64::from).collect();
+            let found: Vec<f64> = (0..gradient.rows())
+                .flat_map(|row| gradient.row(row).to_vec())
+                .map(f64::from)
+                .collect();
             close_for_size(&what(&format!("gradient {name}")), &found, &floats(expected), least);
         }
     }
@@ -217,7 +258,10 @@ fn every_number_of_the_oracle_comes_out() {
     folders.extend(std::env::var_os("LSTEP_ORACLE").map(PathBuf::from));
     for folder in folders {
         let mut files: Vec<PathBuf> = if folder.is_dir() {
-            std::fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").path()).collect()
+            std::fs::read_dir(&folder)
+                .expect("the folder")
+                .map(|entry| entry.expect("an entry").path())
+                .collect()
         } else {
             vec![folder.clone()]
         };

@@ -1,7 +1,7 @@
 //! Pairs of seeds to be judged, by their two roles.
 //!
-//! The predictor's first layer is a sum of one product for the source and one for the candidate, so each distinct seed needs the
-//! product of its role once, and not the other one.
+//! The predictor's first layer is a sum of one product for the source and one for the candidate, so
+//! each distinct seed needs the product of its role once, and not the other one.
 
 use crate::event::NodeId;
 use crate::graph::Seed;
@@ -60,7 +60,11 @@ mod tests {
     fn a_seed_has_one_place_in_each_role() {
         let mut pairs = Pairs::default();
         for (source, candidate) in [(4, 0), (4, 2), (0, 2)] {
-            pairs.push(source, candidate, (Seed { node: NodeId(source), time: Time::ZERO }, NodeId(candidate)));
+            pairs.push(
+                source,
+                candidate,
+                (Seed { node: NodeId(source), time: Time::ZERO }, NodeId(candidate)),
+            );
         }
         assert_eq!((pairs.sources.seeds, pairs.sources.rows), (vec![4, 0], vec![0, 0, 1]));
         assert_eq!((pairs.candidates.seeds, pairs.candidates.rows), (vec![0, 2], vec![0, 1, 1]));

@@ -63,9 +63,11 @@ pub struct Weights {
 impl Weights {
     /// Adds all weights, drawn from the parameters' seed.
     pub fn add(parameters: &mut Parameters, config: &LstepConfig) -> Weights {
-        let (d_t, d_n, d_e, d_p) = (config.time_width, config.node_width, config.edge_width, config.position_width);
+        let (d_t, d_n, d_e, d_p) =
+            (config.time_width, config.node_width, config.edge_width, config.position_width);
         let (l, k) = (config.snapshots, config.recent);
-        let mut layer = |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
+        let mut layer =
+            |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
         let link_in = layer("link.in", d_t + d_e, d_t + d_e);
         let link_out = layer("link.out", d_t + d_e, d_t + d_e);
         let node_link = layer("node_link", d_n, d_n + d_t + d_e);
@@ -73,14 +75,16 @@ impl Weights {
             Aggregation::Mlp => PositionIn::Mlp(layer("position.in", d_p, d_t + d_p)),
             Aggregation::Attention => PositionIn::Attention(Attention::add(parameters, config)),
         };
-        let mut layer = |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
+        let mut layer =
+            |name: &str, outputs: usize, inputs: usize| linear(parameters, name, outputs, inputs);
         let position_out = layer("position.out", d_p, d_p);
         let position_self = layer("position.self", d_p, d_p);
         let merge = layer("merge", d_n, d_n + d_p);
         let predict_in = layer("predict.in", d_n, 2 * d_n);
         let predict_out = layer("predict.out", 1, d_n);
         let init = Init::Normal { mean: 0.0, deviation: config.filter_deviation as f32 };
-        let filter = [parameters.add("filter.re", d_p, l, init), parameters.add("filter.im", d_p, l, init)];
+        let filter =
+            [parameters.add("filter.re", d_p, l, init), parameters.add("filter.im", d_p, l, init)];
         let position_sum = parameters.add("position.sum", 1, l, Init::Linear { inputs: l });
         let link_sum = parameters.add("link.sum", 1, k, Init::Linear { inputs: k });
         // Last, so that the weights of the paper's model are the same with and without.

@@ -1,9 +1,10 @@
 //! What each node's position was at the last L steps, as change points and not as L copies.
 //!
-//! A position changes only when it is updated, so a node's last L positions are a few runs of equal vectors. Each vector is a
-//! row of one table; a row knows since which snapshot it holds and which row it superseded. A superseded row is given back as
-//! soon as no window can see it any more, so memory follows the number of changes within L steps, plus one row for each
-//! node that ever had a position.
+//! A position changes only when it is updated, so a node's last L positions are a few runs of equal
+//! vectors. Each vector is a row of one table; a row knows since which snapshot it holds and which
+//! row it superseded. A superseded row is given back as soon as no window can see it any more, so
+//! memory follows the number of changes within L steps, plus one row for each node that ever had a
+//! position.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ pub struct Positions {
     snapshots: u32,
     /// The newest row of each node.
     newest: Vec<u32>,
-    rows: Vec<Row>,
+    rows: Vec<ChangePoint>,
     vectors: Vec<f32>,
     free: Vec<u32>,
     /// Rows that no window sees from a snapshot on, in the order of that snapshot.
@@ -30,7 +31,7 @@ pub struct Positions {
 
 /// Since when a vector holds, and what held before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Row {
+struct ChangePoint {
     since: u32,
     before: u32,
 }
@@ -43,8 +44,8 @@ struct Expiry {
     successor: u32,
 }
 
-/// A position that held for some slots of the window: the vector's row in [`Positions::vectors`], the first slot of L, oldest
-/// first, and one past the last slot.
+/// A position that held for some slots of the window: the vector's row in [`Positions::vectors`],
+/// the first slot of L, oldest first, and one past the last slot.
 pub type Run = [u32; 3];
 
 impl Positions {
@@ -83,15 +84,17 @@ impl Positions {
         Some(&self.vectors[row * self.width..(row + 1) * self.width])
     }
 
-    /// Appends the node's runs in the window of the L newest snapshots, newest first. Slots before its first position have
-    /// none: they are zero vectors, and so are slots before the first snapshot.
+    /// Appends the node's runs in the window of the L newest snapshots, newest first. Slots before
+    /// its first position have none: they are zero vectors, and so are slots before the first
+    /// snapshot.
     pub fn runs(&self, node: NodeId, runs: &mut Vec<Run>) {
         let Some(&newest) = self.newest.get(node.index()) else { return };
         // Slot of a snapshot: the newest one has slot L - 1.
-        let slot = |snapshot: u32| i64::from(snapshot) + self.window as i64 - i64::from(self.snapshots);
+        let slot =
+            |snapshot: u32| i64::from(snapshot) + self.window as i64 - i64::from(self.snapshots);
         let (mut row, mut end) = (newest, self.window as u32);
         while row != NONE && end > 0 {
-            let Row { since, before } = self.rows[row as usize];
+            let ChangePoint { since, before } = self.rows[row as usize];
             let start = slot(since).max(0) as u32;
             if start < end {
                 runs.push([row, start, end]);
@@ -100,7 +103,8 @@ impl Positions {
         }
     }
 
-    /// Ends a snapshot in which `nodes` got new positions, the rows of `vectors`; all others keep theirs.
+    /// Ends a snapshot in which `nodes` got new positions, the rows of `vectors`; all others keep
+    /// theirs.
     ///
     /// # Panics
     /// If there are not as many vectors as nodes.
@@ -113,7 +117,7 @@ impl Positions {
             }
             let before = self.newest[node.index()];
             let row = self.room();
-            self.rows[row as usize] = Row { since: snapshot, before };
+            self.rows[row as usize] = ChangePoint { since: snapshot, before };
             let target = row as usize * self.width;
             let vector = &vectors[place * self.width..(place + 1) * self.width];
             self.vectors[target..target + self.width].copy_from_slice(vector);
@@ -124,7 +128,9 @@ impl Positions {
             }
         }
         self.snapshots += 1;
-        while let Some(expiry) = self.expiring.front().copied().filter(|expiry| expiry.at <= self.snapshots) {
+        while let Some(expiry) =
+            self.expiring.front().copied().filter(|expiry| expiry.at <= self.snapshots)
+        {
             self.expiring.pop_front();
             self.rows[expiry.successor as usize].before = NONE;
             self.free.push(expiry.row);
@@ -157,7 +163,8 @@ impl Positions {
         }
         self.snapshots = checkpoint.u32("positions.snapshots")?.first().copied().unwrap_or(0);
         self.newest = checkpoint.u32("positions.newest")?.to_vec();
-        self.rows = rows.chunks_exact(2).map(|row| Row { since: row[0], before: row[1] }).collect();
+        self.rows =
+            rows.chunks_exact(2).map(|row| ChangePoint { since: row[0], before: row[1] }).collect();
         self.vectors = vectors;
         self.free = checkpoint.u32("positions.free")?.to_vec();
         let expiring = checkpoint.u32("positions.expiring")?.chunks_exact(3);
@@ -167,7 +174,7 @@ impl Positions {
 
     fn room(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.rows.push(Row { since: 0, before: NONE });
+            self.rows.push(ChangePoint { since: 0, before: NONE });
             self.vectors.resize(self.rows.len() * self.width, 0.0);
             self.rows.len() as u32 - 1
         })

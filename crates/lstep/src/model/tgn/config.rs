@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Sampling;
-use crate::model::setting::{check_dropout, within};
+use crate::model::checks::{check_dropout, within};
 use serde::{Deserialize, Serialize};
 
 /// TGN's settings.
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct TgnConfig {
     /// d_T, at least 1.
     pub time_width: usize,
-    /// Width of memories, node features and encodings, at least 1; a run on a stream with wider node features makes it as wide.
+    /// Width of memories, node features and encodings, at least 1; a run on a stream with wider
+    /// node features makes it as wide.
     pub node_width: usize,
     /// d_E; a run on a stream with wider event features makes it as wide.
     pub edge_width: usize,

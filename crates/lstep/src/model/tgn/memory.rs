@@ -1,4 +1,5 @@
-//! What TGN remembers: a vector for each node that has interacted, and a message that is not yet part of it.
+//! What TGN remembers: a vector for each node that has interacted, and a message that is not yet
+//! part of it.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
@@ -77,7 +78,8 @@ impl Memories {
         self.row(node).map_or(self.start, |row| self.changed[row as usize])
     }
 
-    /// Replaces the memories of some rows, whose messages are thereby used up: `vectors` holds a memory for each.
+    /// Replaces the memories of some rows, whose messages are thereby used up: `vectors` holds a
+    /// memory for each.
     pub fn update(&mut self, rows: &[u32], vectors: &[f32]) {
         for (&row, vector) in rows.iter().zip(vectors.chunks(self.width)) {
             let row = row as usize;
@@ -129,13 +131,15 @@ impl Memories {
 
     /// Takes over what [`Memories::save`] wrote.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
-        let times = |bits: &[u64]| bits.iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<f64>>();
+        let times =
+            |bits: &[u64]| bits.iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<f64>>();
         for &node in checkpoint.u32("state.nodes")? {
             self.row_or_new(NodeId(node));
         }
         self.memories = checkpoint.take_f32("state.memories")?;
         self.changed = times(checkpoint.u64("state.changed")?);
-        self.message_width = checkpoint.u64("state.message_width")?.first().map_or(0, |&width| width as usize);
+        self.message_width =
+            checkpoint.u64("state.message_width")?.first().map_or(0, |&width| width as usize);
         self.messages = checkpoint.take_f32("state.messages")?;
         self.sent = times(checkpoint.u64("state.sent")?);
         Ok(())

@@ -1,21 +1,25 @@
 //! TGN: a memory for each node, changed by messages, and attention over recent events.
 //!
-//! Rossi et al., "Temporal Graph Networks for Deep Learning on Dynamic Graphs", 2020, with the hyper-parameters of DyGLib. An event of
-//! u and v at t leaves each a message, here u's, in which m are the memories as they are then and t_u is when m_u last changed:
+//! Rossi et al., "Temporal Graph Networks for Deep Learning on Dynamic Graphs", 2020, with the
+//! hyper-parameters of DyGLib. An event of u and v at t leaves each a message, here u's, in which m
+//! are the memories as they are then and t_u is when m_u last changed:
 //!
 //! ```text
 //! [m_u | m_v | f_T(t - t_u) | e]
 //! ```
 //!
-//! The newest message of a node stays pending until the node's next step. Whoever looks at the node before that sees the memory
-//! the message would make, GRU(message, m_u), so the updater learns from what is asked; only [`Encoder::observe`] writes it. A
-//! seed's encoding is [`TemporalAttention`] over its recent events, in which nodes are their memories plus their features.
+//! The newest message of a node stays pending until the node's next step. Whoever looks at the node
+//! before that sees the memory the message would make, GRU(message, m_u), so the updater learns
+//! from what is batch; only [`Encoder::observe`] writes it. A seed's encoding is
+//! [`TemporalAttention`] over its recent events, in which nodes are their memories plus their
+//! features.
 //!
-//! Where DyGLib differs: among the messages of one step it keeps, for a node that was source and destination, the last one as
-//! destination even if it is not the newest; and a node without events attends to padding, where it here gets zeros.
+//! Where DyGLib differs: among the messages of one step it keeps, for a node that was source and
+//! destination, the last one as destination even if it is not the newest; and a node without events
+//! attends to padding, where it here gets zeros.
 //!
-//! Seams for its relatives: the updater is [`Tgn::updated`], what a message says [`Tgn::send_messages`], what an encoding is made
-//! of [`Tgn::encode`].
+//! Seams for its relatives: the updater is [`Tgn::updated`], what a message says
+//! [`Tgn::send_messages`], what an encoding is made of [`Tgn::encode`].
 
 mod config;
 mod memory;
@@ -23,9 +27,9 @@ mod memory;
 pub use config::TgnConfig;
 pub use memory::Memories;
 
-use super::Facts;
-use super::encoder::{Asked, Encoder, FeatureWidths, Room};
-use super::meetings::Meetings;
+use super::StreamInfo;
+use super::encoder::{Encoder, FeatureWidths, PairBatch, Scratch};
+use super::neighbours::Meetings;
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
@@ -75,26 +79,45 @@ impl Nodes {
 }
 
 /// What is computed with, outside of a question.
-struct Desk<'a> {
+struct Compute<'a> {
     parameters: &'a Parameters,
     workspace: &'a mut Workspace,
 }
 
 impl Tgn {
-    /// The memories that pending messages make of some rows, [rows, node width]: GRU(message, memory).
-    fn updated<'t>(&self, tape: &mut Tape<'t>, memories: &'t Memories, table: Var, rows: &[u32]) -> Var {
-        let [input_weight, hidden_weight, input_bias, hidden_bias] = self.updater.map(|id| tape.parameter(id));
+    /// The memories that pending messages make of some rows, [rows, node width]: GRU(message,
+    /// memory).
+    fn updated<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        memories: &'t Memories,
+        table: Var,
+        rows: &[u32],
+    ) -> Var {
+        let [input_weight, hidden_weight, input_bias, hidden_bias] =
+            self.updater.map(|id| tape.parameter(id));
         let width = memories.message_width();
         let messages = tape.borrow(memories.messages(), width);
         let rows = tape.indices(rows.iter().copied());
         let (message, memory) = (tape.gather(messages, rows), tape.gather(table, rows));
         // A stream without features has shorter messages.
         let input_weight = tape.columns(input_weight, 0..width);
-        tape.gru_cell(message, memory, Cell { input_weight, hidden_weight, input_bias, hidden_bias })
+        tape.gru_cell(
+            message,
+            memory,
+            Cell { input_weight, hidden_weight, input_bias, hidden_bias },
+        )
     }
 
-    /// Memories with pending messages folded in, plus features, [nodes + 1, node width]; the last row is zero.
-    fn vectors<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, memories: &'t Memories, nodes: &[NodeId]) -> Var {
+    /// Memories with pending messages folded in, plus features, [nodes + 1, node width]; the last
+    /// row is zero.
+    fn vectors<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        memories: &'t Memories,
+        nodes: &[NodeId],
+    ) -> Var {
         let width = self.config.node_width;
         let (mut pending, mut settled) = (Vec::new(), Vec::new());
         let rows = nodes.iter().map(|&node| memories.row(node));
@@ -116,7 +139,8 @@ impl Tgn {
         let nothing = (pending.len() + settled.len()) as u32;
         let order = rows.map(|row| match row {
             Some(row) => {
-                let next = if memories.is_pending(row) { &mut next_pending } else { &mut next_settled };
+                let next =
+                    if memories.is_pending(row) { &mut next_pending } else { &mut next_settled };
                 *next += 1;
                 *next - 1
             }
@@ -143,14 +167,14 @@ impl Tgn {
         tape: &mut Tape<'t>,
         past: Past<'t>,
         memories: &'t Memories,
-        asked: &Asked,
+        batch: &PairBatch,
         lists: &mut Lists,
     ) -> Var {
         let Lists { meetings, nodes } = lists;
         let most = self.config.recent;
-        meetings.gather(past, &asked.seeds, most, self.config.sampling);
+        meetings.gather(past, &batch.seeds, most, self.config.sampling);
         nodes.clear();
-        let own: Vec<u32> = asked.seeds.iter().map(|seed| nodes.place(seed.node)).collect();
+        let own: Vec<u32> = batch.seeds.iter().map(|seed| nodes.place(seed.node)).collect();
         let met: Vec<u32> = meetings.neighbours.iter().map(|&node| nodes.place(node)).collect();
         let nodes = self.vectors(tape, past, memories, &lists.nodes.list);
         let nobody = lists.nodes.list.len() as u32;
@@ -175,7 +199,12 @@ impl Tgn {
     }
 
     /// Features of the events looked at, in blocks; nothing where the stream has none.
-    fn features<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Option<Var> {
+    fn features<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        past: Past<'t>,
+        meetings: &Meetings,
+    ) -> Option<Var> {
         let (width, most) = (past.event_feature_width(), self.config.recent);
         (width > 0).then(|| {
             tape.input((meetings.offsets.len() - 1) * most, width, |values| {
@@ -189,7 +218,7 @@ impl Tgn {
     }
 
     /// Makes the pending messages of some nodes part of their memories.
-    fn settle(&self, at: Desk<'_>, memories: &mut Memories, nodes: &[NodeId]) {
+    fn settle(&self, at: Compute<'_>, memories: &mut Memories, nodes: &[NodeId]) {
         let rows = nodes.iter().filter_map(|&node| memories.row(node));
         let pending: Vec<u32> = rows.filter(|&row| memories.is_pending(row)).collect();
         if pending.is_empty() {
@@ -202,10 +231,11 @@ impl Tgn {
         memories.update(&pending, &vectors);
     }
 
-    /// Leaves each node the message of its newest event. `newest` has the other node and the event of each.
+    /// Leaves each node the message of its newest event. `newest` has the other node and the event
+    /// of each.
     fn send_messages(
         &self,
-        at: Desk<'_>,
+        at: Compute<'_>,
         past: Past<'_>,
         memories: &mut Memories,
         nodes: &[NodeId],
@@ -213,7 +243,10 @@ impl Tgn {
     ) {
         let width = self.config.node_width;
         let mut tape = at.workspace.infer(at.parameters);
-        let waited = nodes.iter().zip(newest).map(|(&node, (_, event))| event.time.value() - memories.changed(node));
+        let waited = nodes
+            .iter()
+            .zip(newest)
+            .map(|(&node, (_, event))| event.time.value() - memories.changed(node));
         let waited = tape.times(waited);
         let times = self.time.apply(&mut tape, waited);
         let times = tape.value(times);
@@ -250,7 +283,12 @@ impl Encoder for Tgn {
         let time = TimeEncoder::add(parameters, time_width);
         // PyTorch draws all weights of a cell by the width of its memory.
         let mut gates = |name: &str, rows: usize, inputs: usize| {
-            parameters.add(&format!("updater.{name}"), rows, inputs, Init::Linear { inputs: node_width })
+            parameters.add(
+                &format!("updater.{name}"),
+                rows,
+                inputs,
+                Init::Linear { inputs: node_width },
+            )
         };
         let three = 3 * node_width;
         let updater = [
@@ -259,7 +297,8 @@ impl Encoder for Tgn {
             gates("input.bias", 1, three),
             gates("hidden.bias", 1, three),
         ];
-        let widths = AttentionWidths { node: node_width, time: time_width, edge: edge_width, heads };
+        let widths =
+            AttentionWidths { node: node_width, time: time_width, edge: edge_width, heads };
         let attention = TemporalAttention::add(parameters, "attention", widths);
         let predictor = Predictor::add(parameters, node_width);
         Ok(Tgn { config, time, updater, attention, predictor })
@@ -269,8 +308,8 @@ impl Encoder for Tgn {
         FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }
     }
 
-    fn begin(&self, facts: &Facts) -> Memories {
-        Memories::new(self.config.node_width, facts.training.0.value())
+    fn begin(&self, info: &StreamInfo) -> Memories {
+        Memories::new(self.config.node_width, info.training.0.value())
     }
 
     fn logits<'t>(
@@ -278,17 +317,17 @@ impl Encoder for Tgn {
         tape: &mut Tape<'t>,
         past: Past<'t>,
         memories: &'t Memories,
-        asked: &Asked,
+        batch: &PairBatch,
         lists: &mut Lists,
     ) -> Var {
-        let hidden = self.encode(tape, past, memories, asked, lists);
-        self.predictor.apply_within(tape, hidden, &asked.sources, &asked.candidates)
+        let hidden = self.encode(tape, past, memories, batch, lists);
+        self.predictor.apply_within(tape, hidden, &batch.sources, &batch.candidates)
     }
 
     fn observe(
         &self,
         parameters: &Parameters,
-        room: &mut Room<Lists>,
+        room: &mut Scratch<Lists>,
         known: Revealed<'_>,
         memories: &mut Memories,
         step: &[Event],
@@ -297,7 +336,9 @@ impl Encoder for Tgn {
         nodes.clear();
         let mut newest = Vec::new();
         for &event in step {
-            for (node, other) in [(event.source, event.destination), (event.destination, event.source)] {
+            for (node, other) in
+                [(event.source, event.destination), (event.destination, event.source)]
+            {
                 let place = nodes.place(node) as usize;
                 if place == newest.len() {
                     newest.push((other, event));
@@ -307,16 +348,22 @@ impl Encoder for Tgn {
             }
         }
         let workspace = &mut room.workspace;
-        self.settle(Desk { parameters, workspace }, memories, &nodes.list);
-        self.send_messages(Desk { parameters, workspace }, known.past(), memories, &nodes.list, &newest);
+        self.settle(Compute { parameters, workspace }, memories, &nodes.list);
+        self.send_messages(
+            Compute { parameters, workspace },
+            known.past(),
+            memories,
+            &nodes.list,
+            &newest,
+        );
     }
 
     fn save_state<'a>(&self, memories: &'a Memories, checkpoint: &mut Checkpoint<'a>) {
         memories.save(checkpoint);
     }
 
-    fn load_state(&self, facts: &Facts, checkpoint: &mut Checkpoint<'_>) -> Result<Memories> {
-        let mut memories = self.begin(facts);
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<Memories> {
+        let mut memories = self.begin(info);
         memories.load(checkpoint)?;
         Ok(memories)
     }

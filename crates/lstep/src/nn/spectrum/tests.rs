@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-/// Sparse graphs of up to 30 nodes with repeated edges, self-loops, isolated nodes and many components.
+/// Sparse graphs of up to 30 nodes with repeated edges, self-loops, isolated nodes and many
+/// components.
 fn graph() -> impl Strategy<Value = (usize, Vec<(u32, u32)>)> {
     (1..=30usize).prop_flat_map(|n| {
         let node = 0..n as u32;
@@ -10,7 +11,8 @@ fn graph() -> impl Strategy<Value = (usize, Vec<(u32, u32)>)> {
     })
 }
 
-/// The normalised Laplacian written as its definition, over all nodes; and which nodes have neighbours.
+/// The normalised Laplacian written as its definition, over all nodes; and which nodes have
+/// neighbours.
 fn plain_laplacian(n: usize, edges: &[(u32, u32)]) -> (Vec<f64>, Vec<bool>) {
     let mut a = vec![0.0; n * n];
     for &(i, j) in edges.iter().filter(|(i, j)| i != j) {
@@ -20,7 +22,8 @@ fn plain_laplacian(n: usize, edges: &[(u32, u32)]) -> (Vec<f64>, Vec<bool>) {
     let mut l = vec![0.0; n * n];
     for i in (0..n).filter(|&i| degree[i] > 0.0) {
         for j in (0..n).filter(|&j| degree[j] > 0.0) {
-            l[i * n + j] = f64::from(u8::from(i == j)) - a[i * n + j] / (degree[i] * degree[j]).sqrt();
+            l[i * n + j] =
+                f64::from(u8::from(i == j)) - a[i * n + j] / (degree[i] * degree[j]).sqrt();
         }
     }
     (l, degree.iter().map(|&degree| degree > 0.0).collect())
@@ -53,7 +56,8 @@ fn a_complete_graph_has_one_zero_and_n_over_n_minus_1_repeated() {
 
 #[test]
 fn the_path_of_three_has_known_positions() {
-    // Eigenvalues 0, 1, 2 with (1, sqrt 2, 1)/2, (1, 0, -1)/sqrt 2 and (-1, sqrt 2, -1)/2; the first is left out.
+    // Eigenvalues 0, 1, 2 with (1, sqrt 2, 1)/2, (1, 0, -1)/sqrt 2 and (-1, sqrt 2, -1)/2; the
+    // first is left out.
     let positions = laplacian_positions(3, &[(0, 1), (1, 2)], 4);
     let half = 0.5f64.sqrt();
     assert!(close(&column(&positions, 4, 0), &[half, 0.0, -half], 1e-7));
@@ -73,8 +77,10 @@ fn repeated_edges_turned_edges_and_self_loops_change_nothing() {
 #[test]
 fn the_bits_are_the_same_on_every_machine() {
     // Stars and paths: 0, 1 and 2 are repeated, so that rounding alone decides on the basis.
-    let edges: Vec<(u32, u32)> = (0..60).filter(|i| i % 10 != 9).map(|i| (i / 20 * 20 + i % 3, i + 1)).collect();
-    let bytes: Vec<u8> = laplacian_positions(61, &edges, 40).iter().flat_map(|x| x.to_le_bytes()).collect();
+    let edges: Vec<(u32, u32)> =
+        (0..60).filter(|i| i % 10 != 9).map(|i| (i / 20 * 20 + i % 3, i + 1)).collect();
+    let bytes: Vec<u8> =
+        laplacian_positions(61, &edges, 40).iter().flat_map(|x| x.to_le_bytes()).collect();
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, "d2928d4023e03d31e0d84473e613b450668df6e5d332939f3992f4ebd73011bb");
 }
@@ -144,9 +150,11 @@ proptest! {
 
 #[test]
 fn the_principal_axes_of_points_along_a_line_begin_with_the_line() {
-    // Points along (3, 4, 0) / 5, and a little along the third dimension, uncorrelated with the first two.
+    // Points along (3, 4, 0) / 5, and a little along the third dimension, uncorrelated with the
+    // first two.
     let aside = [0.5, -0.5, -0.5, 0.5];
-    let points: Vec<f32> = (0..20).flat_map(|n| [3.0 * n as f32, 4.0 * n as f32, aside[n % 4]]).collect();
+    let points: Vec<f32> =
+        (0..20).flat_map(|n| [3.0 * n as f32, 4.0 * n as f32, aside[n % 4]]).collect();
     let axes = principal_axes(&points, 3, 2);
     for (axis, expected) in axes.iter().zip([0.6, 0.8, 0.0, 0.0, 0.0, 1.0]) {
         assert!((axis - expected).abs() < 1e-6, "{axes:?}");

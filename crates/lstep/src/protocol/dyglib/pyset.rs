@@ -1,10 +1,12 @@
 //! CPython's `set`, slot for slot (3.8 to 3.13): the order in which a set is iterated.
 //!
-//! Python promises no order, but DyGLib samples from `tuple(set)` and `list(set - set)`, so its samples follow from the
-//! layout of the hash table. That layout depends only on the keys' hashes and on the order of operations, and so can be
-//! rebuilt: open addressing over 2^k slots, short linear runs, then a perturbed jump. Iteration is slot order.
+//! Python promises no order, but DyGLib samples from `tuple(set)` and `list(set - set)`, so its
+//! samples follow from the layout of the hash table. That layout depends only on the keys' hashes
+//! and on the order of operations, and so can be rebuilt: open addressing over 2^k slots, short
+//! linear runs, then a perturbed jump. Iteration is slot order.
 
-/// What a set can hold: a value, its Python hash, and two values that never occur as keys, to mark slots.
+/// What a set can hold: a value, its Python hash, and two values that never occur as keys, to mark
+/// slots.
 pub trait Key: Copy + Eq {
     /// Marks a slot never used.
     const EMPTY: Self;
@@ -19,8 +21,8 @@ impl Key for i64 {
     const EMPTY: i64 = i64::MIN;
     const REMOVED: i64 = i64::MIN + 1;
 
-    /// The value modulo 2^61 - 1 with the value's sign, so small integers hash to themselves. C code returns -1 for
-    /// failure, therefore -1 hashes to -2.
+    /// The value modulo 2^61 - 1 with the value's sign, so small integers hash to themselves. C
+    /// code returns -1 for failure, therefore -1 hashes to -2.
     #[inline]
     fn hash(self) -> u64 {
         let rest = self % ((1 << 61) - 1);
@@ -28,7 +30,8 @@ impl Key for i64 {
     }
 }
 
-/// A pair of ids: Python's tuple `(source, destination)`. `u32::MAX` as source marks slots and cannot be an id.
+/// A pair of ids: Python's tuple `(source, destination)`. `u32::MAX` as source marks slots and
+/// cannot be an id.
 impl Key for (u32, u32) {
     const EMPTY: (u32, u32) = (u32::MAX, 0);
     const REMOVED: (u32, u32) = (u32::MAX, 1);
@@ -41,15 +44,18 @@ impl Key for (u32, u32) {
         const PRIME_5: u64 = 2_870_177_450_012_600_261;
         let mut sum = PRIME_5;
         for member in [self.0, self.1] {
-            sum = sum.wrapping_add(u64::from(member).wrapping_mul(PRIME_2)).rotate_left(31).wrapping_mul(PRIME_1);
+            sum = sum
+                .wrapping_add(u64::from(member).wrapping_mul(PRIME_2))
+                .rotate_left(31)
+                .wrapping_mul(PRIME_1);
         }
         sum = sum.wrapping_add(2 ^ (PRIME_5 ^ 3_527_539));
         if sum == u64::MAX { 1_546_275_796 } else { sum }
     }
 }
 
-/// The same pair where both ids are small: a table of all pairs of a graph takes half the memory. `u16::MAX` as source marks slots
-/// and cannot be an id.
+/// The same pair where both ids are small: a table of all pairs of a graph takes half the memory.
+/// `u16::MAX` as source marks slots and cannot be an id.
 impl Key for (u16, u16) {
     const EMPTY: (u16, u16) = (u16::MAX, 0);
     const REMOVED: (u16, u16) = (u16::MAX, 1);
@@ -113,7 +119,8 @@ impl<K: Key> PySet<K> {
         self.slots[self.find(key)] == key
     }
 
-    /// `self.add(key)`. Of removed keys' slots on the way, the last is used again (3.11; the protocol never does this).
+    /// `self.add(key)`. Of removed keys' slots on the way, the last is used again (3.11; the
+    /// protocol never does this).
     #[inline]
     pub fn add(&mut self, key: K) {
         let mut removed = None;
@@ -137,21 +144,25 @@ impl<K: Key> PySet<K> {
         }
     }
 
-    /// `set(self)`. The copy can have another size and so another order: copying drops what growth left over.
+    /// `set(self)`. The copy can have another size and so another order: copying drops what growth
+    /// left over.
     pub fn copy(&self) -> PySet<K> {
         let mut copy = PySet::new();
         copy.merge(self);
         copy
     }
 
-    /// `set(self)` of a set that is not needed any more: the same table if the copy's would be equal.
+    /// `set(self)` of a set that is not needed any more: the same table if the copy's would be
+    /// equal.
     pub fn into_copy(self) -> PySet<K> {
         let empty: PySet<K> = PySet::new();
-        let slots = if empty.crowded(self.used) { table_size(self.used * 2) } else { empty.slots.len() };
+        let slots =
+            if empty.crowded(self.used) { table_size(self.used * 2) } else { empty.slots.len() };
         if slots == self.slots.len() && self.fill == self.used { self } else { self.copy() }
     }
 
-    /// `self | other`. Python notices when both are the same object, and does not make room for its keys twice.
+    /// `self | other`. Python notices when both are the same object, and does not make room for its
+    /// keys twice.
     pub fn union(&self, other: &PySet<K>) -> PySet<K> {
         let mut union = self.copy();
         if !std::ptr::eq(self, other) {
@@ -160,7 +171,8 @@ impl<K: Key> PySet<K> {
         union
     }
 
-    /// `self - other`. From a set far larger than the other, Python copies and removes; else it adds to a new one.
+    /// `self - other`. From a set far larger than the other, Python copies and removes; else it
+    /// adds to a new one.
     pub fn difference(&self, other: &PySet<K>) -> PySet<K> {
         if self.used >> 2 <= other.used {
             return self.iter().filter(|&key| !other.contains(key)).collect();
@@ -172,8 +184,9 @@ impl<K: Key> PySet<K> {
         rest
     }
 
-    /// Removes a key within a difference. CPython may shrink the table afterwards, but only if more than a quarter of the
-    /// slots hold removed keys; here fewer than a quarter of at most three fifths can.
+    /// Removes a key within a difference. CPython may shrink the table afterwards, but only if more
+    /// than a quarter of the slots hold removed keys; here fewer than a quarter of at most three
+    /// fifths can.
     fn remove(&mut self, key: K) {
         let slot = self.find(key);
         if self.slots[slot] == key {
@@ -212,7 +225,8 @@ impl<K: Key> PySet<K> {
         fill * 5 >= (self.slots.len() - 1) * 3
     }
 
-    /// Makes the smallest table with more than `least` slots, and puts the keys in again in the old slot order.
+    /// Makes the smallest table with more than `least` slots, and puts the keys in again in the old
+    /// slot order.
     fn resize(&mut self, least: usize) {
         let old = std::mem::replace(&mut self.slots, vec![K::EMPTY; table_size(least)]);
         for key in old {

@@ -1,29 +1,36 @@
 //! DyGLib's chronological split, and the nodes it hides from training.
 //!
-//! Boundaries are time quantiles, so equal times never straddle one. A tenth of all nodes, sampled from those that occur
-//! after training, is removed from training with all its events; the "new" nodes are then all that training never shows.
+//! Boundaries are time quantiles, so equal times never straddle one. A tenth of all nodes, sampled
+//! from those that occur after training, is removed from training with all its events; the "new"
+//! nodes are then all that training never shows.
 
-use super::mersenne::PyRandom;
 use super::pyset::PySet;
 use crate::error::{Error, Result};
-use crate::protocol::quantile;
+use crate::metric::quantile;
+use crate::numpy::PyRandom;
 use rustc_hash::FxHashSet;
 
 /// Events as columns, with the ids and times of an `ml_NAME.csv`. Times never decrease.
 #[derive(Debug, Clone, Copy)]
-pub struct Columns<'a> {
+pub struct EdgeColumns<'a> {
     pub(super) sources: &'a [i64],
     pub(super) destinations: &'a [i64],
     pub(super) times: &'a [f64],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> EdgeColumns<'a> {
     /// Joins three columns.
     ///
-    /// Refuses columns of different lengths or without events, times that decrease or are not numbers, and ids outside
-    /// `0..u32::MAX`.
-    pub fn new(sources: &'a [i64], destinations: &'a [i64], times: &'a [f64]) -> Result<Columns<'a>> {
-        for (what, right) in [("sources and destinations", destinations.len()), ("sources and times", times.len())] {
+    /// Refuses columns of different lengths or without events, times that decrease or are not
+    /// numbers, and ids outside `0..u32::MAX`.
+    pub fn new(
+        sources: &'a [i64],
+        destinations: &'a [i64],
+        times: &'a [f64],
+    ) -> Result<EdgeColumns<'a>> {
+        for (what, right) in
+            [("sources and destinations", destinations.len()), ("sources and times", times.len())]
+        {
             if sources.len() != right {
                 return Err(Error::LengthMismatch { what, left: sources.len(), right });
             }
@@ -35,13 +42,15 @@ impl<'a> Columns<'a> {
         if let Some(time) = times.iter().find(|time| !time.is_finite()) {
             return Err(Error::setting("time", time, "times have to be finite"));
         }
-        if let Some(id) = sources.iter().chain(destinations).find(|id| !(0..i64::from(u32::MAX)).contains(*id)) {
+        if let Some(id) =
+            sources.iter().chain(destinations).find(|id| !(0..i64::from(u32::MAX)).contains(*id))
+        {
             return Err(Error::setting("node id", id, "number the nodes from 1, below 2^32 - 1"));
         }
         if sources.is_empty() {
             return Err(empty("whole", "there are none", "give at least one event"));
         }
-        Ok(Columns { sources, destinations, times })
+        Ok(EdgeColumns { sources, destinations, times })
     }
 
     /// How many events.
@@ -55,9 +64,10 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Which events are held out, and which nodes are new. Events are given by their row in the columns, in order.
+/// Which events are held out, and which nodes are new. Events are given by their row in the
+/// columns, in order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Split {
+pub struct EmulatedSplit {
     /// Training ends with this time, inclusively.
     pub val_time: f64,
     /// Validation ends with this time, inclusively.
@@ -74,19 +84,20 @@ pub struct Split {
     pub new_test: Vec<usize>,
     /// The nodes hidden from training, in the order they were drawn.
     pub sampled: Vec<i64>,
-    /// All nodes without an event in `train`, ascending: the sampled ones, and those that come later of themselves.
+    /// All nodes without an event in `train`, ascending: the sampled ones, and those that come
+    /// later of themselves.
     pub new_nodes: Vec<i64>,
 }
 
-impl Split {
+impl EmulatedSplit {
     /// Python's seed for the sampled nodes, fixed in DyGLib's loader.
     const SEED: u32 = 2020;
 
     /// Splits 70 / 15 / 15 by time and samples the nodes to hide.
     ///
     /// Refuses a stream in which fewer nodes occur after training than have to be sampled.
-    pub fn new(columns: Columns<'_>) -> Result<Split> {
-        let Columns { sources, destinations, times } = columns;
+    pub fn new(columns: EdgeColumns<'_>) -> Result<EmulatedSplit> {
+        let EdgeColumns { sources, destinations, times } = columns;
         let [val_time, test_time] = [0.7, 0.85].map(|share| quantile(times, share));
 
         let known = times.partition_point(|&time| time <= val_time);
@@ -98,14 +109,22 @@ impl Split {
         let size = (0.1 * nodes.len() as f64) as usize;
         if late.len() < size {
             let reason = format!("{size} nodes to hide, {} nodes after {val_time}", late.len());
-            return Err(empty("evaluation", &reason, "this split needs events after 70 % of the stream"));
+            return Err(empty(
+                "evaluation",
+                &reason,
+                "this split needs events after 70 % of the stream",
+            ));
         }
-        let sampled: Vec<i64> =
-            PyRandom::new(Split::SEED).sample(late.len(), size).into_iter().map(|place| late[place]).collect();
+        let sampled: Vec<i64> = PyRandom::new(EmulatedSplit::SEED)
+            .sample(late.len(), size)
+            .into_iter()
+            .map(|place| late[place])
+            .collect();
 
         let hidden: FxHashSet<i64> = sampled.iter().copied().collect();
-        let touches =
-            |nodes: &FxHashSet<i64>, row: usize| nodes.contains(&sources[row]) || nodes.contains(&destinations[row]);
+        let touches = |nodes: &FxHashSet<i64>, row: usize| {
+            nodes.contains(&sources[row]) || nodes.contains(&destinations[row])
+        };
         let train: Vec<usize> = (0..known).filter(|&row| !touches(&hidden, row)).collect();
         let mut unseen = nodes;
         for &row in &train {
@@ -117,7 +136,7 @@ impl Split {
         let new_test = (end..times.len()).filter(|&row| touches(&unseen, row)).collect();
         let mut new_nodes: Vec<i64> = unseen.into_iter().collect();
         new_nodes.sort_unstable();
-        Ok(Split {
+        Ok(EmulatedSplit {
             val_time,
             test_time,
             train,
@@ -143,7 +162,8 @@ mod tests {
     fn equal_times_never_straddle_a_boundary() {
         let nodes: Vec<i64> = (1..=20).collect();
         let times: Vec<f64> = (0..20).map(|row| f64::from(row / 4)).collect();
-        let split = Split::new(Columns::new(&nodes, &nodes, &times).expect("sorted")).expect("late nodes");
+        let split = EmulatedSplit::new(EdgeColumns::new(&nodes, &nodes, &times).expect("sorted"))
+            .expect("late nodes");
         assert_eq!((split.val_time, split.test_time), (3.0, 4.0));
         assert_eq!(split.val, [16, 17, 18, 19]);
         assert!(split.test.is_empty());
@@ -154,7 +174,9 @@ mod tests {
         let sources: Vec<i64> = (0..200).map(|row| row * 7 % 29 + 1).collect();
         let destinations: Vec<i64> = (0..200).map(|row| row * 5 % 31 + 1).collect();
         let times: Vec<f64> = (0..200).map(f64::from).collect();
-        let split = Split::new(Columns::new(&sources, &destinations, &times).expect("sorted")).expect("late nodes");
+        let split =
+            EmulatedSplit::new(EdgeColumns::new(&sources, &destinations, &times).expect("sorted"))
+                .expect("late nodes");
         assert_eq!(split.sampled.len(), 3);
         for &row in &split.train {
             for node in [sources[row], destinations[row]] {
@@ -167,13 +189,14 @@ mod tests {
 
     #[test]
     fn columns_that_cannot_be_split_are_refused() {
-        assert!(Columns::new(&[1], &[1, 2], &[0.0]).is_err());
-        assert!(Columns::new(&[1, 2], &[1, 2], &[1.0, 0.0]).is_err());
-        assert!(Columns::new(&[1], &[-1], &[0.0]).is_err());
-        assert!(Columns::new(&[1], &[1], &[f64::NAN]).is_err());
-        assert!(Columns::new(&[], &[], &[]).is_err());
+        assert!(EdgeColumns::new(&[1], &[1, 2], &[0.0]).is_err());
+        assert!(EdgeColumns::new(&[1, 2], &[1, 2], &[1.0, 0.0]).is_err());
+        assert!(EdgeColumns::new(&[1], &[-1], &[0.0]).is_err());
+        assert!(EdgeColumns::new(&[1], &[1], &[f64::NAN]).is_err());
+        assert!(EdgeColumns::new(&[], &[], &[]).is_err());
         let (nodes, times) = ((0..20).collect::<Vec<i64>>(), [0.0; 20]);
-        let error = Split::new(Columns::new(&nodes, &nodes, &times).expect("sorted")).expect_err("nothing is late");
+        let error = EmulatedSplit::new(EdgeColumns::new(&nodes, &nodes, &times).expect("sorted"))
+            .expect_err("nothing is late");
         assert!(error.to_string().contains("2 nodes to hide"), "{error}");
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct ColumnFault {
 }
 
 impl Cells {
-    /// Reads up to so many rows. The outer error is Parquet's own, the inner one says what we cannot use.
+    /// Reads up to so many rows. The outer error is Parquet's own, the inner one says what we
+    /// cannot use.
     pub(super) fn read(
         reader: &mut ColumnReader,
         description: &ColumnDescriptor,
@@ -35,48 +36,70 @@ impl Cells {
     ) -> Result<Result<Cells, ColumnFault>, ParquetError> {
         if description.max_rep_level() > 0 {
             let problem = "holds lists, which are no columns of numbers or text";
-            return Ok(Err(ColumnFault { row: None, problem, remedy: "write one column for each number" }));
+            return Ok(Err(ColumnFault {
+                row: None,
+                problem,
+                remedy: "write one column for each number",
+            }));
         }
         let unsigned = matches!(description.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed)
-            || matches!(description.converted_type(), ConvertedType::UINT_32 | ConvertedType::UINT_64);
+            || matches!(
+                description.converted_type(),
+                ConvertedType::UINT_32 | ConvertedType::UINT_64
+            );
         let unit = timestamp_unit(description);
         Ok(match reader {
             ColumnReader::BoolColumnReader(reader) => values(reader, description, rows)?
                 .map(|cells| Cells::Integer(cells.into_iter().map(i64::from).collect())),
-            ColumnReader::Int32ColumnReader(reader) => values(reader, description, rows)?.map(|cells| {
-                let cells = cells.into_iter();
-                match is_date(description) {
-                    true => Cells::Instant(
-                        cells.map(|days| Instant { seconds: i64::from(days) * 86_400, nanoseconds: 0 }).collect(),
-                    ),
-                    false if unsigned => Cells::Integer(cells.map(|value| i64::from(value as u32)).collect()),
-                    false => Cells::Integer(cells.map(i64::from).collect()),
-                }
-            }),
-            ColumnReader::Int64ColumnReader(reader) => values(reader, description, rows)?.map(|cells| match unit {
-                Some(unit) => {
-                    let per_unit = i128::from(1_000_000_000 / unit.per_second());
-                    let moment = |value: i64| Instant::from_nanoseconds(i128::from(value) * per_unit);
-                    Cells::Instant(cells.into_iter().map(moment).collect())
-                }
-                // Beyond i64 only the text is exact.
-                None if unsigned && cells.iter().any(|&value| value < 0) => {
-                    Cells::Text(cells.into_iter().map(|value| (value as u64).to_string()).collect())
-                }
-                None => Cells::Integer(cells),
-            }),
-            ColumnReader::FloatColumnReader(reader) => {
-                values(reader, description, rows)?.map(|cells| Cells::Float(cells.into_iter().map(f64::from).collect()))
+            ColumnReader::Int32ColumnReader(reader) => {
+                values(reader, description, rows)?.map(|cells| {
+                    let cells = cells.into_iter();
+                    match is_date(description) {
+                        true => Cells::Instant(
+                            cells
+                                .map(|days| Instant {
+                                    seconds: i64::from(days) * 86_400,
+                                    nanoseconds: 0,
+                                })
+                                .collect(),
+                        ),
+                        false if unsigned => {
+                            Cells::Integer(cells.map(|value| i64::from(value as u32)).collect())
+                        }
+                        false => Cells::Integer(cells.map(i64::from).collect()),
+                    }
+                })
             }
-            ColumnReader::DoubleColumnReader(reader) => values(reader, description, rows)?.map(Cells::Float),
+            ColumnReader::Int64ColumnReader(reader) => {
+                values(reader, description, rows)?.map(|cells| match unit {
+                    Some(unit) => {
+                        let per_unit = i128::from(1_000_000_000 / unit.per_second());
+                        let moment =
+                            |value: i64| Instant::from_nanoseconds(i128::from(value) * per_unit);
+                        Cells::Instant(cells.into_iter().map(moment).collect())
+                    }
+                    // Beyond i64 only the text is exact.
+                    None if unsigned && cells.iter().any(|&value| value < 0) => Cells::Text(
+                        cells.into_iter().map(|value| (value as u64).to_string()).collect(),
+                    ),
+                    None => Cells::Integer(cells),
+                })
+            }
+            ColumnReader::FloatColumnReader(reader) => values(reader, description, rows)?
+                .map(|cells| Cells::Float(cells.into_iter().map(f64::from).collect())),
+            ColumnReader::DoubleColumnReader(reader) => {
+                values(reader, description, rows)?.map(Cells::Float)
+            }
             ColumnReader::ByteArrayColumnReader(reader) => {
                 values(reader, description, rows)?.and_then(|cells: Vec<ByteArray>| texts(&cells))
             }
-            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => Err(ColumnFault {
-                row: None,
-                problem: "has a type that is neither integer, float, text, date nor timestamp",
-                remedy: "write it as one of these",
-            }),
+            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+                Err(ColumnFault {
+                    row: None,
+                    problem: "has a type that is neither integer, float, text, date nor timestamp",
+                    remedy: "write it as one of these",
+                })
+            }
         })
     }
 
@@ -127,9 +150,10 @@ impl Cells {
         match self {
             Cells::Integer(cells) => Ok(cells[row] as f64),
             Cells::Float(cells) => Ok(cells[row]),
-            Cells::Text(_) | Cells::Instant(_) => {
-                Err(Refusal::new("is not a number, so it cannot be a feature", "choose other columns with --features"))
-            }
+            Cells::Text(_) | Cells::Instant(_) => Err(Refusal::new(
+                "is not a number, so it cannot be a feature",
+                "choose other columns with --features",
+            )),
         }
     }
 }
@@ -162,7 +186,8 @@ fn texts(cells: &[ByteArray]) -> Result<Cells, ColumnFault> {
 }
 
 fn is_date(description: &ColumnDescriptor) -> bool {
-    description.logical_type_ref() == Some(&LogicalType::Date) || description.converted_type() == ConvertedType::DATE
+    description.logical_type_ref() == Some(&LogicalType::Date)
+        || description.converted_type() == ConvertedType::DATE
 }
 
 fn timestamp_unit(description: &ColumnDescriptor) -> Option<Unit> {

@@ -20,34 +20,43 @@ const GROUP: usize = 1 << 20;
 pub(in crate::read) fn write<W: Write + Send>(out: W, data: &Dataset) -> io::Result<()> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_key_value_metadata(Some(vec![KeyValue::new(SEPARATED.into(), data.bipartite().to_string())]))
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            SEPARATED.into(),
+            data.bipartite().to_string(),
+        )]))
         .build();
     let schema = Arc::new(parse_message_type(&schema(data)).map_err(io_error)?);
-    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
+    let mut file =
+        SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
     let count = data.events.len();
     for start in (0..count).step_by(GROUP) {
         let events = start..count.min(start + GROUP);
         let mut group = file.next_row_group().map_err(io_error)?;
-        for nodes in [&data.events.sources()[events.clone()], &data.events.destinations()[events.clone()]] {
+        for nodes in
+            [&data.events.sources()[events.clone()], &data.events.destinations()[events.clone()]]
+        {
             write_nodes(&mut group, data, nodes).map_err(io_error)?;
         }
         let times = data.events.times()[events.clone()].iter().map(|time| time.value());
         match data.clock {
-            Clock::Float => write_column::<DoubleType>(&mut group, &times.collect::<Vec<_>>()).map_err(io_error)?,
-            Clock::Integer { origin } => {
-                let times: Vec<i64> = times.map(|time| time as i64 + origin).collect();
+            Clock::Float => write_column::<DoubleType>(&mut group, &times.collect::<Vec<_>>())
+                .map_err(io_error)?,
+            Clock::Integer { provenance } => {
+                let times: Vec<i64> = times.map(|time| time as i64 + provenance).collect();
                 write_column::<Int64Type>(&mut group, &times).map_err(io_error)?;
             }
-            Clock::Iso8601 { unit, origin } => {
+            Clock::Iso8601 { unit, provenance } => {
                 // Parquet has no timestamps in seconds.
                 let factor = if unit == Unit::Second { 1000 } else { 1 };
-                let times: Vec<i64> = times.map(|time| (time as i64 + origin) * factor).collect();
+                let times: Vec<i64> =
+                    times.map(|time| (time as i64 + provenance) * factor).collect();
                 write_column::<Int64Type>(&mut group, &times).map_err(io_error)?;
             }
         }
         let features = data.events.features();
         for feature in 0..features.width() {
-            let column: Vec<f32> = events.clone().map(|event| features.row(event)[feature]).collect();
+            let column: Vec<f32> =
+                events.clone().map(|event| features.row(event)[feature]).collect();
             write_column::<FloatType>(&mut group, &column).map_err(io_error)?;
         }
         group.close().map_err(io_error)?;
@@ -66,11 +75,16 @@ fn schema(data: &Dataset) -> String {
         Clock::Iso8601 { unit: Unit::Second | Unit::Millisecond, .. } => {
             "required int64 time (TIMESTAMP(MILLIS,true));"
         }
-        Clock::Iso8601 { unit: Unit::Microsecond, .. } => "required int64 time (TIMESTAMP(MICROS,true));",
-        Clock::Iso8601 { unit: Unit::Nanosecond, .. } => "required int64 time (TIMESTAMP(NANOS,true));",
+        Clock::Iso8601 { unit: Unit::Microsecond, .. } => {
+            "required int64 time (TIMESTAMP(MICROS,true));"
+        }
+        Clock::Iso8601 { unit: Unit::Nanosecond, .. } => {
+            "required int64 time (TIMESTAMP(NANOS,true));"
+        }
     };
-    let features: String =
-        (0..data.events.features().width()).map(|feature| format!("required float f{feature};")).collect();
+    let features: String = (0..data.events.features().width())
+        .map(|feature| format!("required float f{feature};"))
+        .collect();
     format!("message events {{ {} {} {time} {features} }}", id("source"), id("destination"))
 }
 
@@ -86,7 +100,9 @@ fn write_nodes<W: Write + Send>(
         });
         write_column::<Int64Type>(group, &ids.collect::<Vec<_>>())
     } else {
-        let ids = nodes.iter().map(|&node| ByteArray::from(data.names.name(node).to_string().into_bytes()));
+        let ids = nodes
+            .iter()
+            .map(|&node| ByteArray::from(data.names.name(node).to_string().into_bytes()));
         write_column::<ByteArrayType>(group, &ids.collect::<Vec<_>>())
     }
 }
@@ -95,7 +111,8 @@ fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[T::T],
 ) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("one column too many".into()))?;
+    let mut column =
+        group.next_column()?.ok_or_else(|| ParquetError::General("one column too many".into()))?;
     column.typed::<T>().write_batch(values, None, None)?;
     column.close()
 }

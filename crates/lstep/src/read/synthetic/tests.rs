@@ -22,7 +22,10 @@ fn plain() -> SyntheticConfig {
 fn events(config: &SyntheticConfig) -> Vec<(u32, u32, f64)> {
     let data = generate(config).expect("good settings");
     let node = |node| (data.names.number(node) - 1) as u32;
-    data.events.iter().map(|event| (node(event.source), node(event.destination), event.time.value())).collect()
+    data.events
+        .iter()
+        .map(|event| (node(event.source), node(event.destination), event.time.value()))
+        .collect()
 }
 
 fn share(events: &[(u32, u32, f64)], mut holds: impl FnMut(&(u32, u32, f64)) -> bool) -> f64 {
@@ -47,14 +50,16 @@ fn the_default_stream_has_its_size_and_is_always_the_same() {
     let last = data.events.times().last().expect("events").value();
     assert!((0.95..1.05).contains(&(last / (30.0 * 86_400.0))), "{last}");
     assert_eq!(data, generate(&SyntheticConfig::default()).expect("good settings"));
-    let other = generate(&SyntheticConfig { seed: 1, ..SyntheticConfig::default() }).expect("good settings");
+    let other = generate(&SyntheticConfig { seed: 1, ..SyntheticConfig::default() })
+        .expect("good settings");
     assert_ne!(data.events, other.events);
-    // The numbers that tests and documents elsewhere rely on: a change here changes the stream for everybody.
+    // The numbers that tests and documents elsewhere rely on: a change here changes the stream for
+    // everybody.
     let sum = data.events.iter().fold(0u64, |sum, event| {
         let numbers = [event.source.0, event.destination.0, event.time.value() as u32];
-        numbers
-            .iter()
-            .fold(sum, |sum, &number| sum.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(number)))
+        numbers.iter().fold(sum, |sum, &number| {
+            sum.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(number))
+        })
     });
     assert_eq!(sum, DEFAULT_STREAM);
 }
@@ -164,22 +169,39 @@ fn features_tell_the_destination_s_community() {
         *range = [range[0].min(value), range[1].max(value)];
     }
     assert!(middle.values().all(|range| range[1] - range[0] <= 0.51));
-    let centres: FxHashSet<i32> = middle.values().map(|range| ((range[0] + range[1]) * 50.0) as i32).collect();
+    let centres: FxHashSet<i32> =
+        middle.values().map(|range| ((range[0] + range[1]) * 50.0) as i32).collect();
     assert!(centres.len() > 5, "{centres:?}");
 }
 
 #[test]
 fn settings_that_make_no_stream_are_refused() {
-    let refused = |config: SyntheticConfig| generate(&config).expect_err("bad settings").to_string();
+    let refused =
+        |config: SyntheticConfig| generate(&config).expect_err("bad settings").to_string();
     let base = SyntheticConfig::default;
-    assert_eq!(refused(SyntheticConfig { repeat: 1.5, ..base() }), "repeat is 1.5: it has to be between 0 and 1");
+    assert_eq!(
+        refused(SyntheticConfig { repeat: 1.5, ..base() }),
+        "repeat is 1.5: it has to be between 0 and 1"
+    );
     assert!(refused(SyntheticConfig { late: f64::NAN, ..base() }).contains("late is NaN"));
     assert!(refused(SyntheticConfig { skew: 0.5, ..base() }).contains("skew is 0.5"));
     assert!(refused(SyntheticConfig { communities: 0, ..base() }).contains("communities is 0"));
-    assert!(refused(SyntheticConfig { communities: 501, ..base() }).contains("every community needs two nodes"));
-    assert!(refused(SyntheticConfig { sources: Some(2000), ..base() }).contains("sources is 2000: there are"));
-    assert!(refused(SyntheticConfig { events: 0, ..base() }).contains("events is 0: it has to be at least 1"));
+    assert!(
+        refused(SyntheticConfig { communities: 501, ..base() })
+            .contains("every community needs two nodes")
+    );
+    assert!(
+        refused(SyntheticConfig { sources: Some(2000), ..base() })
+            .contains("sources is 2000: there are")
+    );
+    assert!(
+        refused(SyntheticConfig { events: 0, ..base() })
+            .contains("events is 0: it has to be at least 1")
+    );
     assert!(refused(SyntheticConfig { nodes: 0, ..base() }).contains("nodes is 0"));
-    assert!(refused(SyntheticConfig { events: 100, ..base() }).contains("habits alone would fill 100 events"));
+    assert!(
+        refused(SyntheticConfig { events: 100, ..base() })
+            .contains("habits alone would fill 100 events")
+    );
     assert!(refused(SyntheticConfig { span: u64::MAX, ..base() }).contains("span is"));
 }

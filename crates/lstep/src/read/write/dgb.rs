@@ -1,7 +1,9 @@
-//! The Dynamic Graph Benchmark's files: `ml_NAME.csv`, `ml_NAME.npy` with the events' features and `ml_NAME_node.npy` with the nodes'.
+//! The Dynamic Graph Benchmark's files: `ml_NAME.csv`, `ml_NAME.npy` with the events' features and
+//! `ml_NAME_node.npy` with the nodes'.
 //!
-//! Nodes are integers from 1, because row 0 of both tables is padding. Ids that are no such integers are renumbered, which
-//! [`numbering`] states. A table that is absent is written as one column of zeros, as the benchmark does, and read as absent.
+//! Nodes are integers from 1, because row 0 of both tables is padding. Ids that are no such
+//! integers are renumbered, which [`numbering`] states. A table that is absent is written as one
+//! column of zeros, as the benchmark does, and read as absent.
 
 use super::layout::{id_range, number};
 use super::{write_file, write_lines, write_text};
@@ -13,7 +15,8 @@ use crate::read::{Dataset, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Rows of the table of nodes that are allowed for each node: a table with a row for every id is no table for ids of 64 bits.
+/// Rows of the table of nodes that are allowed for each node: a table with a row for every id is no
+/// table for ids of 64 bits.
 const ROWS_A_NODE: i64 = 1_000;
 
 /// What happens to ids, if they change.
@@ -24,7 +27,10 @@ pub(super) fn numbering(names: &Names) -> Option<String> {
     if names.separated() {
         Some("ids of the two sides become one numbering: sources from 1, then destinations, as DyGLib does".into())
     } else if least < 1 {
-        Some(format!("ids grow by {}: this layout counts from 1, and 0 is padding", 1 - i128::from(least)))
+        Some(format!(
+            "ids grow by {}: this layout counts from 1, and 0 is padding",
+            1 - i128::from(least)
+        ))
     } else {
         None
     }
@@ -67,7 +73,8 @@ pub(super) fn write(path: &Path, data: &Dataset) -> Result<[PathBuf; 2]> {
 
     write_text(path, |out| {
         write_lines(out, data, ",u,i,ts,label,idx", |line, event| {
-            let [source, destination] = [event.source, event.destination].map(|node| numbers[node.index()]);
+            let [source, destination] =
+                [event.source, event.destination].map(|node| numbers[node.index()]);
             let (row, time) = (event.number, number(&data.clock, event.time));
             write!(line, "{row},{source},{destination},{time},0.0,{}", u64::from(row) + 1)
         })

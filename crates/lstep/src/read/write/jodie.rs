@@ -1,7 +1,7 @@
 //! JODIE's layout: user, item, time, label, features, with one name for all features in the header.
 //!
-//! A label is not kept by the readers here and is written as 0. Without features there is one column of zeros, as in the published
-//! files, which is read as no features.
+//! A label is not kept by the readers here and is written as 0. Without features there is one
+//! column of zeros, as in the published files, which is read as no features.
 
 use super::layout::number;
 use super::{push_name, write_lines, write_text};

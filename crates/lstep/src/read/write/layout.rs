@@ -1,7 +1,8 @@
 //! The forms in which a stream can be written, and what each of them cannot hold.
 //!
-//! Nothing is lost silently: [`remarks`] says beforehand what a form loses, and what a reader has to be told so that nothing is.
-//! [`write_as`] then writes the form with all the files that belong to it.
+//! Nothing is lost silently: [`remarks`] says beforehand what a form loses, and what a reader has
+//! to be told so that nothing is. [`write_as`] then writes the form with all the files that belong
+//! to it.
 
 use super::{dgb, jodie, nodes, write_events};
 use crate::error::Error;
@@ -65,12 +66,22 @@ pub fn remarks(data: &Dataset, layout: Layout) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut note = |text: &str| remarks.push(Remark::Note(text.to_string()));
     if data.ignored_columns.iter().any(|name| is_content(name)) {
-        let named: Vec<&str> =
-            data.ignored_columns.iter().map(String::as_str).filter(|name| is_content(name)).collect();
-        note(&format!("left aside when reading: column {}; --features can name it", named.join(", ")));
+        let named: Vec<&str> = data
+            .ignored_columns
+            .iter()
+            .map(String::as_str)
+            .filter(|name| is_content(name))
+            .collect();
+        note(&format!(
+            "left aside when reading: column {}; --features can name it",
+            named.join(", ")
+        ));
     }
     if data.unused_node_rows > 0 {
-        note(&format!("left aside when reading: features of {} nodes without events", data.unused_node_rows));
+        note(&format!(
+            "left aside when reading: features of {} nodes without events",
+            data.unused_node_rows
+        ));
     }
     if layout == Layout::Table && data.bipartite() {
         note("an id as source and as destination names two nodes: read it with --bipartite");
@@ -95,7 +106,9 @@ pub fn remarks(data: &Dataset, layout: Layout) -> Vec<Remark> {
     if layout == Layout::Jodie {
         let both = on_both_sides(data);
         if both > 0 {
-            loss(format!("{both} nodes are both source and destination; each of them becomes two nodes"));
+            loss(format!(
+                "{both} nodes are both source and destination; each of them becomes two nodes"
+            ));
         }
     }
     remarks
@@ -126,14 +139,20 @@ fn check_name(path: &Path, data: &Dataset, layout: Layout) -> Result<()> {
         (Layout::Table | Layout::Jodie, Format::Table)
         | (Layout::Parquet, Format::Parquet)
         | (Layout::Dgb, Format::Dgb) => return Ok(()),
-        (Layout::Jodie, Format::TgbWiki) if matches!(data.clock, Clock::Integer { .. }) => return Ok(()),
-        (Layout::Jodie, Format::TgbWiki) => "times are cut to integers under this name: choose another",
+        (Layout::Jodie, Format::TgbWiki) if matches!(data.clock, Clock::Integer { .. }) => {
+            return Ok(());
+        }
+        (Layout::Jodie, Format::TgbWiki) => {
+            "times are cut to integers under this name: choose another"
+        }
         (_, Format::TgbWeight | Format::TgbComment | Format::TgbFlight) => {
             "this name promises columns of TGB that are not written: choose another"
         }
         (Layout::Dgb, _) => "this layout is named ml_NAME.csv, so that readers know it",
         (Layout::Parquet, _) => "this layout is named NAME.parquet, so that readers know it",
-        (Layout::Table | Layout::Jodie, _) => "this name promises another layout: choose another, or another --layout",
+        (Layout::Table | Layout::Jodie, _) => {
+            "this name promises another layout: choose another, or another --layout"
+        }
     };
     Err(Error::setting("out", path.display(), remedy))
 }
@@ -150,7 +169,8 @@ fn on_both_sides(data: &Dataset) -> usize {
     }
     let mut acts = vec![false; data.names.len()];
     data.events.sources().iter().for_each(|node| acts[node.index()] = true);
-    let mut both: Vec<NodeId> = data.events.destinations().iter().copied().filter(|node| acts[node.index()]).collect();
+    let mut both: Vec<NodeId> =
+        data.events.destinations().iter().copied().filter(|node| acts[node.index()]).collect();
     both.sort_unstable();
     both.dedup();
     both.len()
@@ -168,7 +188,7 @@ fn plural(unit: Unit) -> &'static str {
 /// A time as a number: dates as their units since 1970, everything else as the file had it.
 pub(super) fn number(clock: &Clock, time: crate::event::Time) -> String {
     match *clock {
-        Clock::Iso8601 { origin, .. } => Clock::Integer { origin }.show(time),
+        Clock::Iso8601 { provenance, .. } => Clock::Integer { provenance }.show(time),
         _ => clock.show(time),
     }
 }

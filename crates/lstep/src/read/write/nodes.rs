@@ -7,10 +7,11 @@ use crate::read::{Dataset, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes `NAME.nodes.csv` beside `NAME.csv`: the id first, then the side where `sides` or the names need one, then the features.
-/// Gives its path.
+/// Writes `NAME.nodes.csv` beside `NAME.csv`: the id first, then the side where `sides` or the
+/// names need one, then the features. Gives its path.
 pub(super) fn write(events: &Path, data: &Dataset, sides: bool) -> Result<PathBuf> {
-    let name = events.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name =
+        events.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain = without_compression(&name);
     let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
     let path = events.with_file_name(format!("{stem}.nodes.csv"));
@@ -46,6 +47,9 @@ pub(super) fn write(events: &Path, data: &Dataset, sides: bool) -> Result<PathBu
 fn occurrences(data: &Dataset) -> Vec<[Option<Side>; 2]> {
     let mut found = vec![[None; 2]; data.names.len()];
     data.events.sources().iter().for_each(|node| found[node.index()][0] = Some(Side::Source));
-    data.events.destinations().iter().for_each(|node| found[node.index()][1] = Some(Side::Destination));
+    data.events
+        .destinations()
+        .iter()
+        .for_each(|node| found[node.index()][1] = Some(Side::Destination));
     found
 }

@@ -1,6 +1,8 @@
-//! Two recent histories compared: how often each node is among the other's partners, how lately, and whom both have met.
+//! Two recent histories compared: how often each node is among the other's partners, how
+//! recency_by_events, and whom both have met.
 //!
-//! Everything is counted on integers. The source's side is made once and compared with all its candidates.
+//! Everything is counted on integers. The source's side is made once and compared with all its
+//! candidates.
 
 use super::{Numbers, log_count, recency};
 use crate::event::{NodeId, Time};
@@ -15,7 +17,8 @@ const WINDOWS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 /// Meetings that count as very recent.
 const SHORT: u32 = 8;
 
-/// What a partner has been to a node: meetings, and how many of the node's newer ones there are since the last.
+/// What a partner has been to a node: meetings, and how many of the node's newer ones there are
+/// since the last.
 #[derive(Debug, Clone, Copy)]
 struct Partner {
     node: u32,
@@ -55,7 +58,8 @@ impl<'p> Side<'p> {
             partner.count += 1;
             partner.short += u32::from(rank < SHORT);
         }
-        side.square = side.places.iter().map(|partner| (partner.count * partner.count) as f32).sum();
+        side.square =
+            side.places.iter().map(|partner| (partner.count * partner.count) as f32).sum();
         side.own = own(seed.time, history, most, span);
         side
     }
@@ -110,12 +114,14 @@ impl<'p> Side<'p> {
         out.put(late);
         out.put(log_count(theirs.len().min(self.recent.len()) as u32));
         self.own.iter().for_each(|&number| out.put(number));
-        own(candidate.time, history, self.most, self.span).iter().for_each(|&number| out.put(number));
+        own(candidate.time, history, self.most, self.span)
+            .iter()
+            .for_each(|&number| out.put(number));
     }
 }
 
-/// Of one node alone: when it was last active, how often ever, how full its history is, and how often it was active in windows of
-/// several lengths.
+/// Of one node alone: when it was last active, how often ever, how full its history is, and how
+/// often it was active in windows of several lengths.
 fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
     let mut numbers = [0.0; OWN];
     numbers[0] = history.last().map_or(0.0, |meeting| recency(now, meeting.time, span));
@@ -127,7 +133,8 @@ fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
     numbers
 }
 
-/// How many meetings are not before a time. Looked for from the end in steps that double, since mostly there are few. O(log result).
+/// How many meetings are not before a time. Looked for from the end in steps that double, since
+/// mostly there are few. O(log result).
 fn count_since(history: &[Meeting], since: f64) -> usize {
     let before = |meeting: &Meeting| meeting.time.value() < since;
     let mut reach = 8;
@@ -147,7 +154,8 @@ mod tests {
     #[test]
     fn two_histories_are_compared_up_to_the_moment_asked() {
         let time = |value: u32| Time::new(f64::from(value)).expect("finite");
-        // 1 wrote to 2 twice and to 3; 2 wrote back to 1 and to 3; at time 9, which is asked about, 1 writes to 2 once more.
+        // 1 wrote to 2 twice and to 3; 2 wrote back to 1 and to 3; at time 9, which is asked about,
+        // 1 writes to 2 once more.
         let rows = [(1, 2, 1), (1, 3, 2), (2, 1, 3), (1, 2, 4), (2, 3, 5), (1, 2, 9)];
         let events = Events::new(
             rows.iter().map(|row| NodeId(row.0)).collect(),
@@ -164,13 +172,18 @@ mod tests {
             row
         };
         let two = told(2);
-        // Met, three times, the newest meeting first, all of them lately, and the last time 1 wrote.
+        // Met, three times, the newest meeting first, all of them recency_by_events, and the last
+        // time 1 wrote.
         assert_eq!(two[..4], [1.0, log_count(3), 1.0, log_count(3)]);
         assert_eq!((two[4], two[5]), (recency(time(9), time(4), 8.0), 1.0));
         // Seen from 2: three meetings, the newest is the last but one; one shared meeting, with 3.
         assert_eq!(two[6..10], [log_count(3), 0.5, log_count(3), log_count(1)]);
         let nobody = told(8);
         assert_eq!(nobody[..12], [0.0; 12], "8 has met nobody");
-        assert_eq!(two[13..13 + OWN], nobody[13..13 + OWN], "the source's own numbers are the same for all candidates");
+        assert_eq!(
+            two[13..13 + OWN],
+            nobody[13..13 + OWN],
+            "the source's own numbers are the same for all candidates"
+        );
     }
 }

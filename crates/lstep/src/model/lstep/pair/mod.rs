@@ -1,12 +1,16 @@
-//! What is known of a pair before any tensor: numbers for the predictor of an L-STEP that sees the two nodes together (`lstep-pair`).
+//! What is known of a pair before any tensor: numbers for the predictor of an L-STEP that sees the
+//! two nodes together (`lstep-pair`).
 //!
-//! The paper encodes each node alone, so its predictor has to guess from two summaries whether these two have met. Here it is told,
-//! from five places, each a switch: the two recent histories (`history.rs`, read from the past, exact up to the moment), counts of
-//! everything observed (`traces.rs`, part of the state), the same counts of those whom the source met lately (its company), sums of node codes
-//! along recent walks (`walks.rs`, part of the state), and both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at labels or at other questions.
+//! The paper encodes each node alone, so its predictor has to guess from two summaries whether
+//! these two have met. Here it is told, from five places, each a switch: the two recent histories
+//! (`history.rs`, read from the past, exact up to the moment), counts of everything observed
+//! (`counts.rs`, part of the state), the same counts of those whom the source met recency_by_events
+//! (its neighbours), sums of node codes along recent walks (`walks.rs`, part of the state), and
+//! both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at
+//! labels or at other questions.
 
+mod counts;
 mod history;
-mod traces;
 mod walks;
 
 use super::parameters::{Layer, linear};
@@ -14,17 +18,17 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId, Time};
 use crate::graph::{Past, Seed};
-use crate::model::Facts;
-use crate::model::setting::within;
+use crate::model::StreamInfo;
+use crate::model::checks::within;
+use counts::Counts;
 use lstep_tensor::{ParameterId, Parameters};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
-use traces::Traces;
 use walks::Walks;
 
-/// How many of a source's newest meetings are its company.
-const COMPANY: usize = 20;
+/// How many of a source's newest meetings are its neighbours.
+const NEIGHBOURS: usize = 20;
 
 /// What the predictor is told about a pair, as named switches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,11 +37,13 @@ pub struct PairConfig {
     /// How many of each node's newest events are compared; 0 for none.
     pub history: usize,
     /// Whether counts and recency of pairs, sources and destinations are told.
-    pub traces: bool,
-    /// Whether it is told how popular and how active those are as destinations whom the source met lately. Stored settings that do not name it
-    /// are of a run from before there was company.
-    #[serde(default)]
-    pub company: bool,
+    #[serde(alias = "traces")]
+    pub counts: bool,
+    /// Whether it is told how popular and how active those are as destinations whom the source met
+    /// recency_by_events. Stored settings that do not name it are of a run from before there was
+    /// neighbours.
+    #[serde(default, alias = "company")]
+    pub neighbour_popularity: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
     /// Whether the two positions are compared.
@@ -50,7 +56,15 @@ pub struct PairConfig {
 
 impl Default for PairConfig {
     fn default() -> PairConfig {
-        PairConfig { history: 64, traces: true, company: true, walks: 64, positions: true, hidden: 64, dropout: 0.0 }
+        PairConfig {
+            history: 64,
+            counts: true,
+            neighbour_popularity: true,
+            walks: 64,
+            positions: true,
+            hidden: 64,
+            dropout: 0.0,
+        }
     }
 }
 
@@ -59,10 +73,18 @@ impl PairConfig {
     pub fn check(&self) -> Result<()> {
         within(&[("model.pair.hidden", self.hidden, 1), ("model.pair.walks", self.walks, 0)])?;
         if !self.walks.is_multiple_of(64) {
-            return Err(Error::setting("model.pair.walks", self.walks, "it has to be a multiple of 64, or 0"));
+            return Err(Error::setting(
+                "model.pair.walks",
+                self.walks,
+                "it has to be a multiple of 64, or 0",
+            ));
         }
         if !(0.0..1.0).contains(&self.dropout) {
-            return Err(Error::setting("model.pair.dropout", self.dropout, "it has to be at least 0 and below 1"));
+            return Err(Error::setting(
+                "model.pair.dropout",
+                self.dropout,
+                "it has to be at least 0 and below 1",
+            ));
         }
         Ok(())
     }
@@ -70,17 +92,18 @@ impl PairConfig {
     /// How many numbers a pair has.
     pub fn width(&self) -> usize {
         let history = if self.history > 0 { history::WIDTH } else { 0 };
-        let traces = if self.traces { traces::WIDTH } else { 0 };
+        let counts = if self.counts { counts::WIDTH } else { 0 };
         let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
-        let company = if self.company { traces::COMPANY_WIDTH } else { 0 };
-        history + traces + walks + company
+        let neighbours = if self.neighbour_popularity { counts::NEIGHBOUR_WIDTH } else { 0 };
+        history + counts + walks + neighbours
     }
 }
 
 /// The places of the weights that read the pair.
 #[derive(Debug, Clone, Copy)]
 pub struct PairWeights {
-    /// From the pair's numbers through two hidden layers to the predictor's; absent if no number is told.
+    /// From the pair's numbers through two hidden layers to the predictor's; absent if no number is
+    /// told.
     pub signals: Option<SignalWeights>,
     /// From the product of the positions to the predictor's hidden layer.
     pub positions: Option<ParameterId>,
@@ -97,7 +120,12 @@ pub struct SignalWeights {
 
 impl PairWeights {
     /// Adds the weights, drawn from the parameters' seed.
-    pub fn add(parameters: &mut Parameters, config: &PairConfig, node_width: usize, position_width: usize) -> Self {
+    pub fn add(
+        parameters: &mut Parameters,
+        config: &PairConfig,
+        node_width: usize,
+        position_width: usize,
+    ) -> Self {
         let inner = |parameters: &mut Parameters, name: &str, inputs: usize| {
             parameters.add(name, node_width, inputs, lstep_tensor::Init::Linear { inputs })
         };
@@ -106,7 +134,8 @@ impl PairWeights {
             second: linear(parameters, "pair.second", config.hidden, config.hidden),
             out: inner(parameters, "pair.out.weight", config.hidden),
         });
-        let positions = config.positions.then(|| inner(parameters, "pair.positions.weight", position_width));
+        let positions =
+            config.positions.then(|| inner(parameters, "pair.positions.weight", position_width));
         PairWeights { signals, positions }
     }
 }
@@ -117,19 +146,19 @@ pub struct PairMemory {
     config: PairConfig,
     /// The time from the first training event to the last, the unit of all recencies.
     span: f64,
-    traces: Traces,
+    counts: Counts,
     walks: Walks,
 }
 
 impl PairMemory {
     /// Before the first event.
-    pub fn new(config: &PairConfig, facts: &Facts) -> PairMemory {
-        let span = facts.training.1.since(facts.training.0);
+    pub fn new(config: &PairConfig, info: &StreamInfo) -> PairMemory {
+        let span = info.training.1.since(info.training.0);
         PairMemory {
             config: config.clone(),
             span: if span > 0.0 { span } else { 1.0 },
-            traces: Traces::new(facts.nodes),
-            walks: Walks::new(config.walks, facts.nodes),
+            counts: Counts::new(info.nodes),
+            walks: Walks::new(config.walks, info.nodes),
         }
     }
 
@@ -139,8 +168,8 @@ impl PairMemory {
             if self.config.walks > 0 {
                 self.walks.observe(event);
             }
-            if self.config.traces || self.config.company {
-                self.traces.observe(event);
+            if self.config.counts || self.config.neighbour_popularity {
+                self.counts.observe(event);
             }
         }
     }
@@ -151,7 +180,9 @@ impl PairMemory {
         // Enough pairs to be worth a thread; the rows do not depend on how they are divided.
         out.par_chunks_mut(128 * width).zip(pairs.par_chunks(128)).for_each(|(rows, pairs)| {
             let mut side: Option<SourceSide<'_>> = None;
-            for (place, (row, &(source, candidate))) in rows.chunks_mut(width).zip(pairs).enumerate() {
+            for (place, (row, &(source, candidate))) in
+                rows.chunks_mut(width).zip(pairs).enumerate()
+            {
                 let mut row = Numbers { row };
                 if let Some(&(_, next)) = pairs.get(place + 1).filter(|_| self.config.walks > 0) {
                     self.walks.bring_near(next);
@@ -163,13 +194,13 @@ impl PairMemory {
                 if let Some(history) = &side.history {
                     history.compare(past, Seed { node: candidate, time: source.time }, &mut row);
                 }
-                if let Some(traces) = &side.traces {
-                    self.traces.tell(traces, candidate, &mut row);
+                if let Some(counts) = &side.counts {
+                    self.counts.write_features(counts, candidate, &mut row);
                 }
                 if let Some(walks) = &side.walks {
-                    self.walks.tell(walks, &self.walks.side(candidate), &mut row);
+                    self.walks.write_features(walks, &self.walks.side(candidate), &mut row);
                 }
-                side.company.iter().flatten().for_each(|&number| row.put(number));
+                side.neighbours.iter().flatten().for_each(|&number| row.put(number));
                 assert!(row.row.is_empty(), "a place for every number");
             }
         });
@@ -178,25 +209,27 @@ impl PairMemory {
     fn side<'a>(&'a self, past: Past<'a>, seed: Seed) -> SourceSide<'a> {
         SourceSide {
             seed,
-            history: (self.config.history > 0).then(|| history::Side::new(past, seed, self.config.history, self.span)),
-            traces: self.config.traces.then(|| self.traces.side(seed, self.span)),
+            history: (self.config.history > 0)
+                .then(|| history::Side::new(past, seed, self.config.history, self.span)),
+            counts: self.config.counts.then(|| self.counts.side(seed, self.span)),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node)),
-            company: self.config.company.then(|| {
-                let partners = past.recent(seed, COMPANY).iter().map(|meeting| meeting.neighbour);
-                self.traces.company(partners, seed.time, self.span)
+            neighbours: self.config.neighbour_popularity.then(|| {
+                let partners =
+                    past.recent(seed, NEIGHBOURS).iter().map(|meeting| meeting.neighbour);
+                self.counts.neighbours(partners, seed.time, self.span)
             }),
         }
     }
 
     /// Writes everything into a checkpoint.
     pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
-        self.traces.save(checkpoint);
+        self.counts.save(checkpoint);
         self.walks.save(checkpoint);
     }
 
     /// Takes over what [`PairMemory::save`] wrote for the same settings.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
-        self.traces.load(checkpoint)?;
+        self.counts.load(checkpoint)?;
         self.walks.load(checkpoint)
     }
 }
@@ -205,9 +238,9 @@ impl PairMemory {
 struct SourceSide<'a> {
     seed: Seed,
     history: Option<history::Side<'a>>,
-    traces: Option<traces::Side>,
+    counts: Option<counts::Side>,
     walks: Option<walks::Side<'a>>,
-    company: Option<[f32; traces::COMPANY_WIDTH]>,
+    neighbours: Option<[f32; counts::NEIGHBOUR_WIDTH]>,
 }
 
 /// The rest of a row that is being filled.
@@ -229,7 +262,8 @@ impl Numbers<'_> {
     }
 }
 
-static LOG_COUNTS: LazyLock<Vec<f32>> = LazyLock::new(|| (0..1024).map(|count| log(f64::from(count))).collect());
+static LOG_COUNTS: LazyLock<Vec<f32>> =
+    LazyLock::new(|| (0..1024).map(|count| log(f64::from(count))).collect());
 
 /// What logarithms are multiplied by: counts up to some thousands become numbers up to two.
 const LOG_SCALE: f32 = 0.25;
@@ -243,12 +277,14 @@ fn log_count(count: u32) -> f32 {
     LOG_COUNTS.get(count as usize).copied().unwrap_or_else(|| log(f64::from(count)))
 }
 
-/// What an event leaves of a sum that is down to a half after `decay` events for each node, as a logarithm.
+/// What an event leaves of a sum that is down to a half after `decay` events for each node, as a
+/// logarithm.
 fn decay_rate(decay: f64, nodes: usize) -> f32 {
     (-std::f64::consts::LN_2 / (decay * nodes.max(2) as f64)) as f32
 }
 
-/// How recent a time is: one now, about a half a thousandth of the training span ago, zero a whole span ago.
+/// How recent a time is: one now, about a half a thousandth of the training span ago, zero a whole
+/// span ago.
 fn recency(now: Time, then: Time, span: f64) -> f32 {
     const FINEST: f64 = 1e6;
     (1.0 - (1.0 + now.since(then) * (FINEST / span)).ln() / FINEST.ln()) as f32

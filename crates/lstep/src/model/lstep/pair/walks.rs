@@ -1,16 +1,18 @@
 //! Sums of node codes along recent walks, whose products tell how near two nodes are.
 //!
-//! Every node has a code c of d signs, drawn from its number. w1 of a node is the sum of the codes of those it met, w2 the sum of
-//! their w1, both decayed with the number of events since. Codes of different nodes are nearly orthogonal, so c_u . w1_v is about how
-//! often u and v met lately, w1_u . w1_v whom both have met, w1_u . w2_v and w2_u . w2_v longer ways. This is the temporal walk matrix
-//! of TPNet (Lu et al., "Improving Temporal Link Prediction via Temporal Walk Matrix Projection", NeurIPS 2024) by random projection,
-//! with decays that the number of nodes sets. O(d) for an event, and O(d) for a pair.
+//! Every node has a code c of d signs, drawn from its number. w1 of a node is the sum of the codes
+//! of those it met, w2 the sum of their w1, both decayed with the number of events since. Codes of
+//! different nodes are nearly orthogonal, so c_u . w1_v is about how often u and v met
+//! recency_by_events, w1_u . w1_v whom both have met, w1_u . w2_v and w2_u . w2_v longer ways. This
+//! is the temporal walk matrix of TPNet (Lu et al., "Improving Temporal Link Prediction via
+//! Temporal Walk Matrix Projection", NeurIPS 2024) by random projection, with decays that the
+//! number of nodes sets. O(d) for an event, and O(d) for a pair.
 
 use super::{LOG_SCALE, Numbers, decay_rate};
 use crate::checkpoint::Checkpoint;
-use crate::draw::Draw;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
+use crate::rng::KeyedRng;
 use lstep_tensor::{prefetch, row_products, signed_logs};
 
 /// How many numbers a pair has.
@@ -118,7 +120,7 @@ impl Walks {
     }
 
     /// All numbers of a pair.
-    pub fn tell<'a>(&self, u: &Side<'a>, v: &Side<'a>, out: &mut Numbers<'_>) {
+    pub fn write_features<'a>(&self, u: &Side<'a>, v: &Side<'a>, out: &mut Numbers<'_>) {
         let width = self.width;
         let mut v_in_u = [0.0; SUMS];
         row_products(u.sums, v.code.signs(), width, &mut v_in_u);
@@ -129,7 +131,9 @@ impl Walks {
         let mut angles = [[0.0; 3]; DECAYS.len()];
         for (decay, (told, angles)) in told.iter_mut().zip(&mut angles).enumerate() {
             let (first, second) = (2 * decay, 2 * decay + 1);
-            let of_decay = |side: &Side<'a>| side.sums.get(first * width..(second + 1) * width).unwrap_or_default();
+            let of_decay = |side: &Side<'a>| {
+                side.sums.get(first * width..(second + 1) * width).unwrap_or_default()
+            };
             let mut products = [0.0; 4];
             row_products(of_decay(u), of_decay(v), width, &mut products);
             let (u_left, v_left) = (u.left[decay] * scale, v.left[decay] * scale);
@@ -147,7 +151,8 @@ impl Walks {
                 both * left,
             ];
             let length = |side: &Side<'_>, sum: usize| side.lengths[sum].max(1e-6);
-            let crossed = long / (length(u, first) * length(v, second)) + back / (length(u, second) * length(v, first));
+            let crossed = long / (length(u, first) * length(v, second))
+                + back / (length(u, second) * length(v, first));
             *angles = [
                 pairs / (length(u, first) * length(v, first)),
                 crossed * 0.5,
@@ -196,7 +201,11 @@ impl Walks {
         let expected = self.changed.len() * SUMS * self.width;
         if self.sums.len() != expected {
             let (left, right) = (self.sums.len(), expected);
-            return Err(Error::LengthMismatch { what: "stored walks and their nodes", left, right });
+            return Err(Error::LengthMismatch {
+                what: "stored walks and their nodes",
+                left,
+                right,
+            });
         }
         self.lengths = vec![[0.0; SUMS]; self.changed.len()];
         (0..self.changed.len() as u32).for_each(|node| self.measure(NodeId(node)));
@@ -204,8 +213,12 @@ impl Walks {
     }
 }
 
-/// A node's signs, the same whenever they are asked for. Those of the usual width need no memory of their own.
-#[expect(clippy::large_enum_variant, reason = "made for every pair, so that a box would cost more than the room")]
+/// A node's signs, the same whenever they are asked for. Those of the usual width need no memory of
+/// their own.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made for every pair, so that a box would cost more than the room"
+)]
 enum Code {
     Short([f32; 64]),
     Long(Vec<f32>),
@@ -213,10 +226,12 @@ enum Code {
 
 impl Code {
     fn of(node: NodeId, width: usize) -> Code {
-        let mut draw = Draw::new(&[0xc0de, u64::from(node.0)]);
+        let mut draw = KeyedRng::new(&[0xc0de, u64::from(node.0)]);
         let mut sixty_four = || {
             let word = draw.next();
-            std::array::from_fn(|place| f32::from_bits(1.0f32.to_bits() | ((word >> place) as u32 & 1) << 31))
+            std::array::from_fn(|place| {
+                f32::from_bits(1.0f32.to_bits() | ((word >> place) as u32 & 1) << 31)
+            })
         };
         match width {
             64 => Code::Short(sixty_four()),
@@ -248,7 +263,11 @@ mod tests {
 
     fn told(walks: &Walks, source: u32, candidate: u32) -> Vec<f32> {
         let mut row = vec![0.0; WIDTH];
-        walks.tell(&walks.side(NodeId(source)), &walks.side(NodeId(candidate)), &mut Numbers { row: &mut row });
+        walks.write_features(
+            &walks.side(NodeId(source)),
+            &walks.side(NodeId(candidate)),
+            &mut Numbers { row: &mut row },
+        );
         row
     }
 
@@ -257,7 +276,8 @@ mod tests {
         // With a million nodes nothing decays here. 1 and 2 met twice; 1 and 4 have both met 3.
         let walks = walks(&[(1, 2), (1, 2), (1, 3), (4, 3)]);
         let counted = |number: f32| ((number * 4.0).abs().exp() - 1.0) * number.signum();
-        let close = |number: f32, count: f32| (counted(number) - count).abs() < 0.35 * count.max(1.0);
+        let close =
+            |number: f32, count: f32| (counted(number) - count).abs() < 0.35 * count.max(1.0);
         let (met, common, apart) = (told(&walks, 1, 2), told(&walks, 1, 4), told(&walks, 1, 9));
         assert!(close(met[0], 2.0) && close(met[1], 2.0), "{met:?}");
         assert!(close(common[0], 0.0) && close(common[4], 1.0), "{common:?}");

@@ -1,0 +1,6 @@
+//! Operations against plain definitions, finite differences and PyTorch.
+
+mod gradients;
+mod inference;
+mod reference;
+mod torch;

@@ -1,0 +1,9 @@
+//! Runs models through a protocol's evaluation passes and measures how well they rank.
+
+mod evaluator;
+mod job;
+mod score_log;
+
+pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing};
+pub use job::{EvaluatedModel, Evaluation};
+pub use score_log::{Answer, MOST_PAIRS, ScoreLog};

@@ -1,0 +1,169 @@
+//! What was answered, kept for figures: the scores of a query_set, row by row.
+//!
+//! Numbers are made while scoring and need no memory; pictures need the scores themselves. A record
+//! keeps whole rows, every n-th one where a query_set has more than [`MOST_PAIRS`] candidates, so
+//! it takes at most about 8 bytes times that, whatever the stream's size.
+
+use crate::metric::{Tally, rank};
+use crate::protocol::{EvalPass, QuerySet, Setting, Strategy};
+
+/// Candidates of one query_set whose scores are kept at most, but never less than one row: 8 MB.
+pub const MOST_PAIRS: usize = 1 << 20;
+
+/// The scores of one query_set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreLog {
+    /// Which events were asked.
+    pub setting: Setting,
+    /// Against which negatives.
+    pub strategy: Strategy,
+    /// One of so many rows is kept.
+    pub every: usize,
+    /// The numbers of the events of the rows kept.
+    events: Vec<u32>,
+    ends: Vec<usize>,
+    scores: Vec<f64>,
+}
+
+/// An event's score and those of its negatives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer<'r> {
+    /// The event's number.
+    pub event: u32,
+    /// The score of what happened.
+    pub positive: f64,
+    /// The scores of what did not.
+    pub negatives: &'r [f64],
+}
+
+impl ScoreLog {
+    /// Scratch for the answers of a query_set.
+    fn new(query_set: &QuerySet) -> ScoreLog {
+        let pairs = query_set.asked().len() + query_set.negatives().pairs();
+        let every = pairs.div_ceil(MOST_PAIRS).clamp(1, query_set.asked().len().max(1));
+        let (setting, strategy) = (query_set.setting, query_set.strategy);
+        ScoreLog {
+            setting,
+            strategy,
+            every,
+            events: Vec::new(),
+            ends: Vec::new(),
+            scores: Vec::new(),
+        }
+    }
+
+    /// Scratch for the answers of an pass, a record for each query_set.
+    pub fn of_pass(pass: &EvalPass) -> Vec<ScoreLog> {
+        pass.query_sets.iter().map(ScoreLog::new).collect()
+    }
+
+    /// Takes the row at a place of the query_set: the true destination's score, then those of its
+    /// negatives.
+    pub(super) fn take(&mut self, place: usize, event: u32, row: &[f64]) {
+        if place.is_multiple_of(self.every) {
+            self.events.push(event);
+            self.scores.extend_from_slice(row);
+            self.ends.push(self.scores.len());
+        }
+    }
+
+    /// How many rows are kept.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The rows kept, in the order asked.
+    pub fn answers(&self) -> impl ExactSizeIterator<Item = Answer<'_>> {
+        (0..self.len()).map(|row| self.answer(row))
+    }
+
+    /// One of the rows kept.
+    pub fn answer(&self, row: usize) -> Answer<'_> {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        let (positive, negatives) = (self.scores[start], &self.scores[start + 1..self.ends[row]]);
+        Answer { event: self.events[row], positive, negatives }
+    }
+
+    /// Whether an event has more than one negative, so that ranks say more than areas.
+    pub fn is_ranked(&self) -> bool {
+        self.scores.len() > 2 * self.len()
+    }
+
+    /// The metric of some rows: mean reciprocal rank where rows are ranked, else average precision.
+    /// None without rows.
+    pub fn quality(&self, rows: &[usize]) -> Option<f64> {
+        let answers = rows.iter().map(|&row| self.answer(row));
+        if self.is_ranked() {
+            let ranks: Vec<f64> = answers
+                .map(|answer| {
+                    rank(answer.positive, answer.negatives).expect("scores are finite").reciprocal()
+                })
+                .collect();
+            return (!ranks.is_empty()).then(|| ranks.iter().sum::<f64>() / ranks.len() as f64);
+        }
+        let (mut scores, mut labels) = (Vec::new(), Vec::new());
+        for answer in answers {
+            scores.push(answer.positive);
+            scores.extend_from_slice(answer.negatives);
+            labels.push(true);
+            labels.extend(std::iter::repeat_n(false, answer.negatives.len()));
+        }
+        Tally::of_row(0, &scores, &labels).ok()?.average_precision().ok()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_rows(rows: &[(u32, f64, &[f64])]) -> ScoreLog {
+        let (setting, strategy) = (Setting::Transductive, Strategy::Random);
+        let mut record = ScoreLog {
+            setting,
+            strategy,
+            every: 1,
+            events: Vec::new(),
+            ends: Vec::new(),
+            scores: Vec::new(),
+        };
+        for (place, (event, positive, negatives)) in rows.iter().enumerate() {
+            let row: Vec<f64> =
+                std::iter::once(*positive).chain(negatives.iter().copied()).collect();
+            record.take(place, *event, &row);
+        }
+        record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_as_they_were_taken() {
+        let record = ScoreLog::of_rows(&[(7, 0.5, &[0.1]), (9, -1.0, &[2.0])]);
+        let answers: Vec<Answer<'_>> = record.answers().collect();
+        assert_eq!(answers[0], Answer { event: 7, positive: 0.5, negatives: &[0.1] });
+        assert_eq!(answers[1], Answer { event: 9, positive: -1.0, negatives: &[2.0] });
+        assert!(!record.is_ranked());
+        assert_eq!(record.quality(&[0]), Some(1.0));
+        assert_eq!(record.quality(&[1]), Some(0.5));
+        assert_eq!(record.quality(&[]), None);
+    }
+
+    #[test]
+    fn several_negatives_are_ranked() {
+        let record = ScoreLog::of_rows(&[(0, 0.5, &[0.9, 0.1, 0.2]), (1, 3.0, &[0.0, 1.0, 2.0])]);
+        assert!(record.is_ranked());
+        assert_eq!(record.quality(&[0, 1]), Some(0.75));
+    }
+
+    #[test]
+    fn only_every_nth_row_is_kept_where_there_are_too_many() {
+        let mut record = ScoreLog::of_rows(&[]);
+        record.every = 3;
+        (0..10).for_each(|place| record.take(place, place as u32, &[1.0, 0.0]));
+        assert_eq!(record.answers().map(|answer| answer.event).collect::<Vec<_>>(), [0, 3, 6, 9]);
+    }
+}

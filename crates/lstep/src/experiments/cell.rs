@@ -1,0 +1,287 @@
+//! One cell of a grid: a folder that holds nothing yet, a run that is going on, or a finished
+//! report.
+//!
+//! A cell that learns is an ordinary run, so stopping, going on and asking it later work as for
+//! `lstep train`. A folder with other settings than those asked for is refused, never reused.
+
+use crate::checkpoint::write_text;
+use crate::error::{Error, InputFault, Result};
+use crate::evaluation::{EvaluatedModel, Evaluation};
+use crate::experiments::CellResult;
+use crate::protocol::{EvalScope, Part, Setting, Strategy};
+use crate::read::read;
+use crate::results::TrainingSummary;
+use crate::results::{EvaluationReport, ResultRow};
+use crate::settings::difference;
+use crate::settings::{DataConfig, RunConfig};
+use crate::stream::Stream;
+use crate::training::RunFolder;
+use crate::training::{TrainEvent, Training};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file that says which stream a cell is about.
+const ABOUT: &str = "cell.toml";
+
+/// One dataset, one model, one seed.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    pub seed: Option<u64>,
+    /// All settings.
+    pub config: RunConfig,
+    /// What is asked.
+    pub asked: EvalScope,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its folder, below that of all cells.
+    pub below: PathBuf,
+    /// Bytes it takes, roughly.
+    pub memory: u64,
+    /// Events of its stream.
+    pub events: usize,
+    /// Hash of the stream's files.
+    pub sha256: String,
+    pub(super) counting: Option<EvaluatedModel>,
+}
+
+/// Which stream a cell is about: `cell.toml` in its folder.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct About {
+    sha256: String,
+    data: DataConfig,
+}
+
+/// How far a cell is.
+#[derive(Debug)]
+pub enum CellState {
+    /// Nothing is there.
+    New,
+    /// Training has begun, or is done and not evaluated as asked.
+    Begun,
+    /// Everything asked is answered.
+    Finished(Box<CellResult>),
+}
+
+impl Cell {
+    /// What it is called in messages.
+    pub fn name(&self) -> String {
+        let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        format!("{}, {}{seed}", self.dataset, self.model)
+    }
+
+    /// How much work it is: events that are learned from, or passed over.
+    pub fn work(&self) -> f64 {
+        let epochs =
+            if self.counting.is_some() { 0.1 } else { f64::from(self.config.train.epochs) };
+        self.events as f64 * epochs
+    }
+
+    /// How far it is. Refuses a folder that holds something else.
+    pub fn state(&self) -> Result<CellState> {
+        let folder = RunFolder::new(&self.folder);
+        let begun = self.counting.is_none() && folder.holds_a_run();
+        if begun && let Some(other) = difference(&self.config, &folder.config()?) {
+            return Err(self.refusal(&other));
+        }
+        match self.found_about()? {
+            Some(found) if found.sha256 != self.sha256 && found.data == self.config.data => {
+                return Err(self.refusal("the events have changed since"));
+            }
+            Some(found) => {
+                if let Some(other) = difference(&self.about(), &found) {
+                    return Err(self.refusal(&other));
+                }
+            }
+            // Counted about some other stream, for all that is known: it is soon done again.
+            None if !begun => return Ok(CellState::New),
+            None => {}
+        }
+        let Some(report) = self.report()? else {
+            return Ok(if begun { CellState::Begun } else { CellState::New });
+        };
+        if report.protocol_settings != self.config.protocol {
+            return Err(self.refusal("another protocol"));
+        }
+        let results = self.answers(&report);
+        match results {
+            Some(results) if begun || self.counting.is_some() => {
+                Ok(CellState::Finished(Box::new(self.result(results)?)))
+            }
+            _ => Ok(if begun { CellState::Begun } else { CellState::New }),
+        }
+    }
+
+    fn refusal(&self, other: &str) -> Error {
+        let remedy = format!(
+            "it holds a cell with other settings ({other}): choose another --out, or remove this folder"
+        );
+        Error::setting("out", self.folder.display(), remedy)
+    }
+
+    fn about(&self) -> About {
+        About { sha256: self.sha256.clone(), data: self.config.data.clone() }
+    }
+
+    fn found_about(&self) -> Result<Option<About>> {
+        let path = self.folder.join(ABOUT);
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        toml::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
+    }
+
+    fn report(&self) -> Result<Option<EvaluationReport>> {
+        let path = self.folder.join("report.json");
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
+    }
+
+    /// The results asked for, in order, if the report has them all and they are of this model.
+    fn answers(&self, report: &EvaluationReport) -> Option<Vec<ResultRow>> {
+        let mut rows = Vec::new();
+        for (part, setting, strategy) in questions(&self.asked) {
+            let model = match &self.counting {
+                Some(model) => model.for_query_set(strategy).ok()?,
+                None => self.config.model.clone(),
+            };
+            let asked = |row: &&ResultRow| {
+                (row.part, row.setting, row.negatives) == (part, setting, strategy)
+                    && row.model == model
+            };
+            rows.push(report.results.iter().find(asked)?.clone());
+        }
+        Some(rows)
+    }
+
+    fn result(&self, results: Vec<ResultRow>) -> Result<CellResult> {
+        let learns = self.counting.is_none();
+        Ok(CellResult {
+            dataset: self.dataset.clone(),
+            model: self.model.clone(),
+            seed: self.seed,
+            folder: self.below.clone(),
+            protocol: self.config.protocol.clone(),
+            config: results
+                .first()
+                .map_or_else(|| self.config.model.clone(), |row| row.model.clone()),
+            train: learns.then(|| self.config.train.clone()),
+            training: if learns {
+                TrainingSummary::of(RunFolder::new(&self.folder).epochs()?)
+            } else {
+                None
+            },
+            results,
+        })
+    }
+
+    /// Does what is left to do. `watch` is told the share that is done and says whether to go on;
+    /// nothing if it was stopped.
+    pub fn run(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<CellResult>> {
+        if let CellState::Finished(result) = self.state()? {
+            return Ok(Some(*result));
+        }
+        let report = match &self.counting {
+            Some(model) => self.count(model, watch)?,
+            None => match self.learn(watch)? {
+                Some(report) => report,
+                None => return Ok(None),
+            },
+        };
+        let text = serde_json::to_string_pretty(&report).expect("a report is plain data");
+        fs::create_dir_all(&self.folder).map_err(|error| Error::io(&self.folder, error))?;
+        write_text(self.folder.join("report.json"), &text)?;
+        // It comes last: a report without it counts for nothing.
+        write_text(
+            self.folder.join(ABOUT),
+            &toml::to_string_pretty(&self.about()).expect("plain data"),
+        )?;
+        let results = self.answers(&report).expect("everything asked was answered just now");
+        self.result(results).map(Some)
+    }
+
+    fn count(
+        &self,
+        model: &EvaluatedModel,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<EvaluationReport> {
+        let evaluation = Evaluation {
+            protocol: self.config.protocol.clone(),
+            asked: self.asked.clone(),
+            models: vec![model.clone()],
+            read_negatives: None,
+            write_negatives: None,
+        };
+        evaluation.run(&self.stream()?, &|_, done, of| {
+            watch(done as f64 / of.max(1) as f64);
+        })
+    }
+
+    fn learn(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<EvaluationReport>> {
+        let folder = RunFolder::new(&self.folder);
+        let mut fit = if folder.holds_a_run() {
+            Training::resume(folder)?
+        } else {
+            Training::begin(self.config.clone(), self.stream()?, folder)?
+        };
+        if !fit.is_finished() {
+            fit.check_scope(&self.asked)?;
+        }
+        let epochs = f64::from(self.config.train.epochs);
+        let finished = fit.run(&mut |moment| {
+            watch(match moment {
+                TrainEvent::Step { progress, done, of } => {
+                    (f64::from(progress.epoch - 1) + done as f64 / of as f64) / epochs
+                }
+                TrainEvent::Epoch(report) => f64::from(report.epoch) / epochs,
+            })
+        })?;
+        if !finished {
+            return Ok(None);
+        }
+        // What was asked before stays answered.
+        let before = self.report()?.map(|report| report.results).unwrap_or_default();
+        let asked = together(&self.asked, &before);
+        fit.into_trained()?.evaluate(&asked, &|_, _| ()).map(Some)
+    }
+
+    fn stream(&self) -> Result<Stream> {
+        let data = &self.config.data;
+        read(&data.events, &data.options()).map(Stream::from)
+    }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    let problem = format!("cannot be read ({error})");
+    InputFault::new(path.display().to_string(), problem, "remove it: it is made again").into()
+}
+
+fn questions(asked: &EvalScope) -> impl Iterator<Item = (Part, Setting, Strategy)> + '_ {
+    let settings = asked
+        .parts
+        .iter()
+        .flat_map(|part| asked.settings.iter().map(move |setting| (*part, *setting)));
+    settings.flat_map(|(part, setting)| {
+        asked.strategies.iter().map(move |strategy| (part, setting, *strategy))
+    })
+}
+
+/// What is asked, and what was asked before.
+fn together(asked: &EvalScope, before: &[ResultRow]) -> EvalScope {
+    let mut all = asked.clone();
+    for row in before {
+        add(&mut all.parts, row.part);
+        add(&mut all.settings, row.setting);
+        add(&mut all.strategies, row.negatives);
+    }
+    all
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    if !list.contains(&value) {
+        list.push(value);
+    }
+}

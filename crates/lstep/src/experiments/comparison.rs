@@ -1,0 +1,142 @@
+//! A [`Comparison`]: everything that the tables, files and reports of a grid need.
+
+use crate::model::ModelConfig;
+use crate::protocol::{EvalScope, Protocol};
+use crate::results::ResultRow;
+use crate::results::TrainingSummary;
+use crate::settings::TrainConfig;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What a grid gave: `comparison.json`.
+///
+/// Deviations over seeds are population deviations (divided by the number of seeds, as numpy's
+/// `std` does and the field's tables do).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was compared, for headings.
+    pub title: String,
+    /// The datasets, in the order of the rows.
+    pub datasets: Vec<ComparedDataset>,
+    /// The models' labels, in the order of the columns.
+    pub models: Vec<String>,
+    /// The seeds of learned models.
+    pub seeds: Vec<u64>,
+    /// What was asked, where a dataset's protocol has no negatives of its own.
+    pub asked: EvalScope,
+    /// Single settings that were laid over all cells, as `key=value`.
+    pub set: Vec<String>,
+    /// What was measured, in the order datasets, models, seeds.
+    pub cells: Vec<CellResult>,
+    /// Cells that ended with an error.
+    pub failed: Vec<FailedCell>,
+    /// Cells that are not finished yet.
+    pub unfinished: usize,
+    /// Figures that others published for the same questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+    /// What a reader has to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The version of this library.
+    pub version: String,
+}
+
+/// A dataset of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedDataset {
+    /// Its name.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: usize,
+    /// Its events.
+    pub events: usize,
+    /// The preset its settings come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+}
+
+/// What one cell gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Its folder, below that of the grid. A learned model's is an ordinary run.
+    pub folder: PathBuf,
+    /// The protocol with all its settings.
+    pub protocol: Protocol,
+    /// The model with all its settings. Where EdgeBank's memory follows the negatives, that of the
+    /// first result: each result has its own.
+    pub config: ModelConfig,
+    /// How it was trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<TrainConfig>,
+    /// How training went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<TrainingSummary>,
+    /// The numbers, one entry for each part, setting and kind of negatives.
+    pub results: Vec<ResultRow>,
+}
+
+/// A cell that ended with an error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailedCell {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// The seed, for a model that learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// A figure that somebody published, as a share of 1 where it is a metric, in seconds where it is a
+/// time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The LaTeX label of the table.
+    pub table: String,
+    /// Which events were asked: `transductive` or `inductive`.
+    pub setting: String,
+    /// The kind of negatives: `random`, `historical`, `inductive` or `tgb`.
+    pub negatives: String,
+    /// The metric: `ap`, `auc`, `mrr`, `validation-mrr`, `seconds`, `epochs`, `average-rank-ap` or
+    /// `average-rank-auc`.
+    pub metric: String,
+    /// The dataset's name as here; `all` for an average rank.
+    pub dataset: String,
+    /// The model's label as here.
+    pub model: String,
+    /// The figure.
+    pub mean: f64,
+    /// Its deviation, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
+}
+
+impl Comparison {
+    /// Datasets and models with fewer seeds than asked for, and how many they have: others failed
+    /// or are not finished.
+    pub fn short_of_seeds(&self) -> Vec<(&str, &str, usize)> {
+        let mut short = Vec::new();
+        for dataset in &self.datasets {
+            for model in &self.models {
+                let of_it =
+                    |cell: &&CellResult| cell.dataset == dataset.name && cell.model == *model;
+                let seeds =
+                    self.cells.iter().filter(of_it).filter(|cell| cell.seed.is_some()).count();
+                if seeds > 0 && seeds < self.seeds.len() {
+                    short.push((dataset.name.as_str(), model.as_str(), seeds));
+                }
+            }
+        }
+        short
+    }
+}

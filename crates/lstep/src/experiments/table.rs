@@ -1,0 +1,311 @@
+//! Tables of a comparison: mean and deviation over seeds, the best and the second marked, average
+//! ranks as the field computes them.
+//!
+//! A model without a number for a dataset ranks last there, as in the published tables (a test
+//! recomputes their row "Avg. Rank"). Equal means share the better place; there, one of the two is
+//! put behind the other.
+
+use crate::experiments::{CellResult, Comparison};
+use crate::protocol::{Part, Setting, Strategy};
+use crate::results::{ResultRow, TrainingSummary};
+use serde::{Deserialize, Serialize};
+
+/// A number of a result that tables can show. All are better when higher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Average precision, the mean over steps.
+    Ap,
+    /// ROC-AUC, the mean over steps.
+    Auc,
+    /// Mean reciprocal rank.
+    Mrr,
+}
+
+impl Metric {
+    /// Its value in a result, where it has one.
+    pub fn of(self, row: &ResultRow) -> Option<f64> {
+        match self {
+            Metric::Ap => Some(row.ap),
+            Metric::Auc => Some(row.auc),
+            Metric::Mrr => row.mrr,
+        }
+    }
+
+    /// As tables write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Metric::Ap => "AP",
+            Metric::Auc => "ROC-AUC",
+            Metric::Mrr => "MRR",
+        }
+    }
+
+    /// As files write it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Metric::Ap => "ap",
+            Metric::Auc => "auc",
+            Metric::Mrr => "mrr",
+        }
+    }
+}
+
+/// How a number stands among those of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// None is better.
+    Best,
+    /// Only the best are better.
+    Second,
+}
+
+/// A number over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The population deviation.
+    pub deviation: f64,
+    /// Over how many seeds.
+    pub count: usize,
+    /// Whether it is among the best of its row.
+    pub mark: Option<Mark>,
+}
+
+impl Spread {
+    /// Mean and deviation of some values; nothing if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let variance =
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count as f64;
+        (count > 0).then_some(Spread { mean, deviation: variance.sqrt(), count, mark: None })
+    }
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// The dataset.
+    pub dataset: String,
+    /// One for each model, where it has a number.
+    pub cells: Vec<Option<Spread>>,
+}
+
+/// All models on all datasets for one kind of question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonTable {
+    /// The part asked about.
+    pub part: Part,
+    /// Which of its events.
+    pub setting: Setting,
+    /// The kind of negatives.
+    pub negatives: Strategy,
+    /// What is shown.
+    pub metric: Metric,
+    /// The columns.
+    pub models: Vec<String>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+    /// Average rank of each model over the rows.
+    pub average_ranks: Vec<f64>,
+}
+
+impl ComparisonTable {
+    /// What it is about: `AP, transductive, random negatives, test`.
+    pub fn title(&self) -> String {
+        format!(
+            "{}, {}, {} negatives, {}",
+            self.metric.title(),
+            self.setting,
+            self.negatives,
+            self.part
+        )
+    }
+}
+
+/// How long a model trained on a dataset, over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingRow {
+    /// The dataset.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// Epochs until training stopped.
+    pub epochs: Spread,
+    /// Time of all epochs, validation included.
+    pub seconds: Spread,
+    /// Time of an epoch's training pass.
+    pub seconds_per_epoch: Spread,
+    /// Training events in a second.
+    pub events_per_second: Spread,
+}
+
+impl Comparison {
+    /// How long every model trained on every dataset.
+    pub fn training_rows(&self) -> Vec<TrainingRow> {
+        let pairs = self
+            .datasets
+            .iter()
+            .flat_map(|dataset| self.models.iter().map(move |model| (&dataset.name, model)));
+        let row = |(dataset, model): (&String, &String)| {
+            let of = |cell: &&CellResult| cell.dataset == *dataset && cell.model == *model;
+            let trainings: Vec<&TrainingSummary> =
+                self.cells.iter().filter(of).filter_map(|cell| cell.training.as_ref()).collect();
+            let over = |number: &dyn Fn(&TrainingSummary) -> f64| {
+                Spread::of(&trainings.iter().map(|training| number(training)).collect::<Vec<_>>())
+            };
+            Some(TrainingRow {
+                dataset: dataset.clone(),
+                model: model.clone(),
+                epochs: over(&|training| f64::from(training.epochs))?,
+                seconds: over(&|training| training.seconds)?,
+                seconds_per_epoch: over(&|training| training.seconds_per_epoch)?,
+                events_per_second: over(&|training| training.events_per_second)?,
+            })
+        };
+        pairs.filter_map(row).collect()
+    }
+
+    /// One table for each part, setting, kind of negatives and metric that was measured.
+    pub fn tables(&self) -> Vec<ComparisonTable> {
+        let mut tables = Vec::new();
+        for (question, ranked) in self.questions() {
+            for metric in if ranked { &[Metric::Mrr][..] } else { &[Metric::Ap, Metric::Auc] } {
+                tables.push(self.table(question, *metric));
+            }
+        }
+        tables
+    }
+
+    /// Every kind of question with whether it is one of ranks, in the order of the first dataset's
+    /// results.
+    fn questions(&self) -> Vec<(Question, bool)> {
+        let mut questions: Vec<(Question, bool)> = Vec::new();
+        for row in self.cells.iter().flat_map(|cell| &cell.results) {
+            let asked = (row.part, row.setting, row.negatives);
+            match questions.iter_mut().find(|known| known.0 == asked) {
+                Some(known) => known.1 |= row.mrr.is_some(),
+                None => questions.push((asked, row.mrr.is_some())),
+            }
+        }
+        questions
+    }
+
+    fn table(&self, question: Question, metric: Metric) -> ComparisonTable {
+        let value = |cell: &CellResult| {
+            let row =
+                cell.results.iter().find(|row| (row.part, row.setting, row.negatives) == question);
+            row.and_then(|row| metric.of(row))
+        };
+        let rows: Vec<TableRow> = (self.datasets.iter())
+            .map(|dataset| {
+                let spread = |model: &String| {
+                    let of =
+                        |cell: &&CellResult| cell.dataset == dataset.name && cell.model == *model;
+                    Spread::of(&self.cells.iter().filter(of).filter_map(value).collect::<Vec<_>>())
+                };
+                let mut cells: Vec<Option<Spread>> = self.models.iter().map(spread).collect();
+                mark(&mut cells);
+                TableRow { dataset: dataset.name.clone(), cells }
+            })
+            .filter(|row| row.cells.iter().any(Option::is_some))
+            .collect();
+        let means: Vec<Vec<Option<f64>>> = rows
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.as_ref().map(|cell| cell.mean)).collect())
+            .collect();
+        ComparisonTable {
+            part: question.0,
+            setting: question.1,
+            negatives: question.2,
+            metric,
+            models: self.models.clone(),
+            rows,
+            average_ranks: average_ranks(&means),
+        }
+    }
+}
+
+/// A part, a setting, a kind of negatives.
+type Question = (Part, Setting, Strategy);
+
+/// Marks the best and the second, if there is something to choose from.
+fn mark(cells: &mut [Option<Spread>]) {
+    let mut means: Vec<f64> = cells.iter().flatten().map(|cell| cell.mean).collect();
+    if means.len() < 2 {
+        return;
+    }
+    means.sort_by(|a, b| b.total_cmp(a));
+    means.dedup();
+    for cell in cells.iter_mut().flatten() {
+        cell.mark = match means.iter().position(|mean| *mean == cell.mean) {
+            Some(0) => Some(Mark::Best),
+            Some(1) => Some(Mark::Second),
+            _ => None,
+        };
+    }
+}
+
+/// The place of every value, from 1 for the highest. Equal values share the better place; a missing
+/// one is last.
+pub fn places(values: &[Option<f64>]) -> Vec<usize> {
+    let place = |value: &Option<f64>| match value {
+        Some(value) => 1 + values.iter().flatten().filter(|other| *other > value).count(),
+        None => values.len(),
+    };
+    values.iter().map(place).collect()
+}
+
+/// The mean place of every column over all rows.
+pub fn average_ranks(rows: &[Vec<Option<f64>>]) -> Vec<f64> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let mut sums = vec![0; columns];
+    for row in rows {
+        sums.iter_mut().zip(places(row)).for_each(|(sum, place)| *sum += place);
+    }
+    sums.into_iter().map(|sum| sum as f64 / rows.len() as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deviation_is_that_of_the_population() {
+        let spread = Spread::of(&[0.90, 0.92, 0.94]).expect("three values");
+        assert!((spread.mean - 0.92).abs() < 1e-12);
+        // numpy.std([0.90, 0.92, 0.94])
+        assert!(
+            (spread.deviation - 0.016_329_931_618_554_536).abs() < 1e-12,
+            "{}",
+            spread.deviation
+        );
+        assert_eq!(Spread::of(&[0.5]).expect("one").deviation, 0.0);
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn equal_values_share_the_better_place_and_a_missing_one_is_last() {
+        assert_eq!(places(&[Some(0.5), Some(0.9), Some(0.9), None, Some(0.1)]), [3, 1, 1, 5, 4]);
+        let rows = [vec![Some(0.9), Some(0.8), None], vec![Some(0.7), Some(0.8), Some(0.9)]];
+        assert_eq!(average_ranks(&rows), [2.0, 2.0, 2.0]);
+        assert!(average_ranks(&[]).is_empty());
+    }
+
+    #[test]
+    fn best_and_second_are_marked_and_a_tie_at_the_top_is_two_bests() {
+        let spread = |mean: f64| Spread::of(&[mean]);
+        let marks = |cells: &mut [Option<Spread>]| {
+            mark(cells);
+            cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.mark)).collect::<Vec<_>>()
+        };
+        let mut cells = [spread(0.7), spread(0.9), None, spread(0.8)];
+        assert_eq!(marks(&mut cells), [None, Some(Mark::Best), None, Some(Mark::Second)]);
+        let mut tied = [spread(0.9), spread(0.9), spread(0.8)];
+        assert_eq!(marks(&mut tied), [Some(Mark::Best), Some(Mark::Best), Some(Mark::Second)]);
+        assert_eq!(marks(&mut [spread(0.9)]), [None], "nothing to compare with");
+    }
+}

@@ -1,0 +1,123 @@
+//! The four files of a comparison made by hand.
+
+use super::super::{ComparedDataset, FailedCell};
+use super::*;
+use crate::model::{Memory, ModelConfig};
+use crate::protocol::{EvalScope, Protocol, Setting, Strategy, StreamProtocol};
+use crate::results::ResultRow;
+
+fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
+    let config = ModelConfig::EdgeBank { memory: Memory::Unlimited };
+    let row = ResultRow {
+        model: config.clone(),
+        part: Part::Test,
+        setting: Setting::Transductive,
+        negatives: Strategy::Random,
+        ap,
+        auc: 0.5,
+        ap_pooled: ap,
+        auc_pooled: 0.5,
+        mrr: None,
+        hits_10: None,
+        events: 10,
+        steps: 1,
+        pairs: 20,
+        negatives_sha256: String::new(),
+        negatives_filled: 0,
+        negatives_meeting: 0,
+        seconds: 0.1,
+        events_per_second: 1.0,
+    };
+    CellResult {
+        dataset: dataset.into(),
+        model: model.into(),
+        seed,
+        folder: "there".into(),
+        protocol: Protocol::Stream(StreamProtocol::default()),
+        config,
+        train: None,
+        training: None,
+        results: vec![row],
+    }
+}
+
+/// Two datasets, three models, one of them with two seeds and absent from the second dataset.
+fn comparison() -> Comparison {
+    let dataset =
+        |name: &str| ComparedDataset { name: name.into(), nodes: 3, events: 10, preset: None };
+    Comparison {
+        title: "By hand".into(),
+        datasets: vec![dataset("a_1"), dataset("b")],
+        models: vec!["x".into(), "y".into(), "z".into()],
+        seeds: vec![0, 1],
+        asked: EvalScope { parts: vec![Part::Test], settings: vec![], strategies: vec![] },
+        set: vec![],
+        cells: vec![
+            cell("a_1", "x", Some(0), 0.90),
+            cell("a_1", "x", Some(1), 0.92),
+            cell("a_1", "y", None, 0.95),
+            cell("a_1", "z", None, 0.80),
+            cell("b", "y", None, 0.60),
+            cell("b", "z", None, 0.70),
+        ],
+        failed: vec![FailedCell {
+            dataset: "b".into(),
+            model: "x".into(),
+            seed: Some(0),
+            error: "broke".into(),
+        }],
+        unfinished: 0,
+        published: vec![Published {
+            table: "tab:t".into(),
+            setting: "transductive".into(),
+            negatives: "random".into(),
+            metric: "ap".into(),
+            dataset: "a_1".into(),
+            model: "y".into(),
+            mean: 0.99,
+            deviation: Some(0.001),
+        }],
+        notes: vec!["A note.".into()],
+        version: "0".into(),
+    }
+}
+
+#[test]
+fn markdown_has_marks_ranks_published_figures_and_failures() {
+    let text = markdown(&comparison());
+    for line in [
+        "> A note.",
+        "| a_1 | *91.00±1.00* | **95.00** [99.00±0.10] | 80.00 |",
+        "| b | - | *60.00* | **70.00** |",
+        // x is second, then last without a number; y first, then second; z third, then first.
+        "| Avg. rank | 2.50 | 1.50 | 2.00 |",
+        "- b, x, seed 0: broke",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn latex_is_escaped_and_underlines_the_second() {
+    let text = latex(&comparison());
+    let row =
+        "a\\_1 & \\underline{91.00 $\\pm$ 1.00} & \\textbf{95.00} [99.00 $\\pm$ 0.10] & 80.00 \\\\";
+    assert!(text.lines().any(|line| line == row), "{row} is missing:\n{text}");
+    assert_eq!(escaped("a_b^2"), "a\\_b\\textasciicircum{}2");
+    assert_eq!(text.matches("\\toprule").count(), 2, "a table for AP, one for AUC");
+    assert_eq!(text.matches("\\begin{table}").count(), text.matches("\\end{table}").count());
+}
+
+#[test]
+fn csv_has_a_line_for_every_number() {
+    let text = csv(&comparison());
+    assert_eq!(text.lines().count(), 1 + 6 * 4 + 1, "{text}");
+    assert!(text.contains("measured,test,transductive,random,ap,a_1,x,1,0.92,\n"), "{text}");
+    assert!(text.contains("published,,transductive,random,ap,a_1,y,,0.99,0.001\n"), "{text}");
+}
+
+#[test]
+fn json_is_read_back() {
+    let text = serde_json::to_string(&comparison()).expect("plain data");
+    assert_eq!(serde_json::from_str::<Comparison>(&text).expect("read back"), comparison());
+}

@@ -1,0 +1,142 @@
+//! From the emulation's rows and ids to passes over the stream.
+
+use super::{EdgeColumns, EmulatedPart, EmulatedSplit, EmulatedStrategy, Sampler};
+use crate::error::{Error, Result};
+use crate::event::Names;
+use crate::protocol::numbered::Numbered;
+use crate::protocol::step::by_events;
+use crate::protocol::{
+    EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split, Strategy, Subject, Visibility,
+};
+use serde::{Deserialize, Serialize};
+
+/// DyGLib's protocol.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DyglibProtocol {
+    /// Events in a step, at least 1; the draws depend on it. 200 in DyGLib.
+    #[serde(deserialize_with = "by_events")]
+    pub step: u32,
+}
+
+impl Default for DyglibProtocol {
+    fn default() -> DyglibProtocol {
+        DyglibProtocol { step: 200 }
+    }
+}
+
+impl DyglibProtocol {
+    /// The split, with the nodes held out that DyGLib holds out.
+    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
+        let numbered = Columned::new(subject);
+        let emulated = EmulatedSplit::new(numbered.columns()?)?;
+        let mut split = Split::chronological(subject.events, 0.7, 0.85)?;
+        let held_out =
+            emulated.sampled.iter().map(|number| numbered.numbered.nodes[number]).collect();
+        split.hold_out(subject.events, held_out);
+        Ok(split)
+    }
+
+    /// An pass for each part and setting: each has batches of its own, and the state evolves over
+    /// the events asked only.
+    pub fn passes(
+        &self,
+        subject: Subject<'_>,
+        _: &Split,
+        asked: &EvalScope,
+    ) -> Result<Vec<EvalPass>> {
+        if self.step == 0 {
+            return Err(Error::setting("step", 0, "a step has at least one event"));
+        }
+        let numbered = Columned::new(subject);
+        let columns = numbered.columns()?;
+        let split = EmulatedSplit::new(columns)?;
+        let size = self.step as usize;
+        let batches = |rows: &[usize]| -> Vec<Vec<u32>> {
+            rows.chunks(size).map(|batch| batch.iter().map(|&row| row as u32).collect()).collect()
+        };
+        let mut passes = Vec::new();
+        for &part in &asked.parts {
+            for &setting in &asked.settings {
+                let emulated = emulated_part(part, setting);
+                let rows = emulated.events(&split);
+                // Test goes on from the state after validation.
+                let before = if part == Part::Test { batches(&split.val) } else { Vec::new() };
+                let mut query_sets = Vec::new();
+                for &strategy in &asked.strategies {
+                    let mut sampler =
+                        Sampler::new(columns, &split, emulated, emulated_strategy(strategy)?)?;
+                    let negatives = numbered.negatives(&mut sampler, strategy, rows, size)?;
+                    let steps = before.iter().map(|_| Vec::new()).chain(batches(rows));
+                    query_sets.push(QuerySet::new(part, setting, strategy, steps, negatives)?);
+                }
+                let steps = before.into_iter().chain(batches(rows));
+                passes.push(EvalPass::new(steps, query_sets, Visibility::Event, true)?);
+            }
+        }
+        Ok(passes)
+    }
+}
+
+fn emulated_part(part: Part, setting: Setting) -> EmulatedPart {
+    match (part, setting) {
+        (Part::Validation, Setting::Transductive) => EmulatedPart::Val,
+        (Part::Validation, Setting::Inductive) => EmulatedPart::NewVal,
+        (Part::Test, Setting::Transductive) => EmulatedPart::Test,
+        (Part::Test, Setting::Inductive) => EmulatedPart::NewTest,
+    }
+}
+
+fn emulated_strategy(strategy: Strategy) -> Result<EmulatedStrategy> {
+    match strategy {
+        Strategy::Random => Ok(EmulatedStrategy::Random),
+        Strategy::Historical => Ok(EmulatedStrategy::Historical),
+        Strategy::Inductive => Ok(EmulatedStrategy::Inductive),
+        Strategy::Tgb => Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
+    }
+}
+
+/// The stream with the ids DyGLib's pre-processing gives its nodes.
+struct Columned {
+    numbered: Numbered,
+    times: Vec<f64>,
+}
+
+impl Columned {
+    fn new(subject: Subject<'_>) -> Columned {
+        let times = subject.events.times().iter().map(|time| time.value()).collect();
+        Columned { numbered: Numbered::new(subject, Names::number), times }
+    }
+
+    fn columns(&self) -> Result<EdgeColumns<'_>> {
+        EdgeColumns::new(&self.numbered.sources, &self.numbered.destinations, &self.times)
+    }
+
+    fn negatives(
+        &self,
+        sampler: &mut Sampler<'_>,
+        strategy: Strategy,
+        rows: &[usize],
+        size: usize,
+    ) -> Result<Negatives> {
+        let mut negatives = if strategy == Strategy::Random {
+            Negatives::of_destinations()
+        } else {
+            Negatives::of_pairs()
+        };
+        for batch in rows.chunks(size) {
+            for (source, destination) in sampler.negatives(batch)? {
+                match strategy {
+                    Strategy::Random => {
+                        negatives.push_destinations([self.numbered.nodes[&destination]])
+                    }
+                    _ => negatives.push_pairs([(
+                        self.numbered.nodes[&source],
+                        self.numbered.nodes[&destination],
+                    )]),
+                }
+            }
+        }
+        Ok(negatives)
+    }
+}

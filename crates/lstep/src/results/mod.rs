@@ -1,0 +1,9 @@
+//! What evaluations and trainings report, as data for people and for programs.
+
+mod evaluation;
+mod outcome;
+mod training;
+
+pub use evaluation::{EvaluationReport, ResultRow};
+pub use outcome::Outcome;
+pub use training::{EpochReport, TrainingSummary, ValidationRow};

@@ -1,0 +1,35 @@
+//! The numbers of one query set.
+
+use crate::protocol::{Part, Setting, Strategy};
+
+/// The numbers of one query_set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The part asked about.
+    pub part: Part,
+    /// Which of its events were asked.
+    pub setting: Setting,
+    /// The kind of negatives.
+    pub strategy: Strategy,
+    /// Average precision, the mean over steps.
+    pub ap: f64,
+    /// ROC-AUC, the mean over steps.
+    pub auc: f64,
+    /// Average precision over all scores together.
+    pub ap_pooled: f64,
+    /// ROC-AUC over all scores together.
+    pub auc_pooled: f64,
+    /// Mean reciprocal rank, ties in the middle, where an event has more than one negative.
+    pub mrr: Option<f64>,
+    /// Share of events whose true destination ranks tenth or better, where an event has more than
+    /// ten negatives.
+    pub hits_10: Option<f64>,
+    /// How many events were asked.
+    pub events: usize,
+    /// In how many steps.
+    pub steps: usize,
+    /// How many candidates were scored.
+    pub pairs: usize,
+    /// How long scoring took, and letting the state follow.
+    pub seconds: f64,
+}

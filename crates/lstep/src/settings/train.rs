@@ -1,0 +1,195 @@
+//! How to train: the `[train]` table of a run.
+
+use crate::error::{Error, Result};
+use crate::model::OptimizerConfig;
+use crate::protocol::Strategy;
+use lstep_tensor::{AdamConfig, Matmul};
+use serde::{Deserialize, Serialize};
+
+/// How to train. Defaults are the paper's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Most epochs, at least 1.
+    pub epochs: u32,
+    /// Epochs without improvement after which training stops, at least 1.
+    pub patience: u32,
+    /// Adam's step size, above 0.
+    pub learning_rate: f64,
+    /// After how many batches Adam's step size is down to a half, above 0; it stays as it is if
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<f64>,
+    /// Largest norm of all gradients together, above 0; not clipped if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// What a running mean of the weights keeps of itself at every batch, in [0, 1). The mean is
+    /// what is validated and asked, and steadier than the weights of the last batch; with 0 it is
+    /// these.
+    #[serde(alias = "average", skip_serializing_if = "is_zero")]
+    pub ema: f64,
+    /// How layers multiply while they learn: `exact`, in f32; or `split`, each number as two of
+    /// eight bits. On processors with a matrix unit for them (`amx_bf16` among the flags of Linux's
+    /// /proc/cpuinfo) wide layers learn faster so, GraphMixer's by a tenth to a third; on others
+    /// everything is several times slower.
+    #[serde(with = "MatmulName", alias = "products", skip_serializing_if = "is_f32")]
+    pub matmul: Matmul,
+    /// Seed of initial weights and of training's negatives.
+    pub seed: u64,
+    /// Share of training's negatives that are pairs which met earlier in training, not in the same
+    /// step, in [0, 1]. The others have the event's source and a random destination, as in all
+    /// published experiments.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub historical: f64,
+    /// Share of training's negatives that are pairs which met for the first time lately: among the
+    /// newest eighth of all pairs that have met. Together with `historical` at most 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub novel: f64,
+    /// The kinds of negatives that validation asks about; selection follows the mean over them.
+    pub select: Vec<Strategy>,
+}
+
+/// The kinds of products as settings name them.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Matmul", rename_all = "lowercase")]
+enum MatmulName {
+    #[serde(alias = "exact")]
+    F32,
+    #[serde(alias = "split")]
+    Bf16x2,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_f32(products: &Matmul) -> bool {
+    *products == Matmul::F32
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+impl Default for TrainConfig {
+    fn default() -> TrainConfig {
+        TrainConfig {
+            epochs: 200,
+            patience: 10,
+            learning_rate: 1e-4,
+            half_life: None,
+            clip: None,
+            ema: 0.0,
+            matmul: Matmul::F32,
+            seed: 0,
+            historical: 0.0,
+            novel: 0.0,
+            select: vec![Strategy::Random],
+        }
+    }
+}
+
+impl TrainConfig {
+    /// How weights follow gradients.
+    pub fn optimizer(&self) -> OptimizerConfig {
+        let adam = AdamConfig { learning_rate: self.learning_rate, ..AdamConfig::default() };
+        OptimizerConfig { adam, clip: self.clip, ema: self.ema, matmul: self.matmul }
+    }
+
+    /// Whether layers are to multiply as this processor can only do slowly.
+    pub fn multiplies_slowly(&self) -> bool {
+        self.matmul == Matmul::Bf16x2 && !lstep_tensor::has_matrix_unit()
+    }
+
+    /// Refuses values that training cannot have.
+    pub fn check(&self) -> Result<()> {
+        for (setting, value) in [("train.epochs", self.epochs), ("train.patience", self.patience)] {
+            if value == 0 {
+                return Err(Error::setting(setting, 0, "it has to be at least 1"));
+            }
+        }
+        let shares = [self.historical, self.novel, self.historical + self.novel];
+        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
+            let value = format!("{} and {}", self.historical, self.novel);
+            return Err(Error::setting(
+                "train.historical and train.novel",
+                value,
+                "they are shares: together at most 1",
+            ));
+        }
+        if self.select.is_empty() {
+            return Err(Error::setting(
+                "train.select",
+                "[]",
+                "name at least one kind of negatives, for example [\"random\"]",
+            ));
+        }
+        if let Some((place, double)) = self
+            .select
+            .iter()
+            .enumerate()
+            .find(|(place, kind)| self.select[..*place].contains(kind))
+        {
+            return Err(Error::setting(
+                "train.select",
+                format!("{double}, again at place {place}"),
+                "name every kind once",
+            ));
+        }
+        if !(0.0..1.0).contains(&self.ema) {
+            return Err(Error::setting(
+                "train.ema",
+                self.ema,
+                "it has to be at least 0 and below 1",
+            ));
+        }
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        if !positive(self.learning_rate) {
+            return Err(Error::setting(
+                "train.learning_rate",
+                self.learning_rate,
+                "it has to be above 0",
+            ));
+        }
+        if let Some(batches) = self.half_life.filter(|batches| !positive(*batches)) {
+            return Err(Error::setting(
+                "train.half_life",
+                batches,
+                "it has to be above 0; leave it out for no decay",
+            ));
+        }
+        if let Some(clip) = self.clip.filter(|clip| !positive(*clip)) {
+            return Err(Error::setting(
+                "train.clip",
+                clip,
+                "it has to be above 0; leave it out for no clipping",
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrix_products_are_set_by_name_and_the_default_is_not_written() {
+        let of = |text: &str| toml::from_str::<TrainConfig>(text);
+        let split = of("matmul = \"bf16x2\"").expect("a kind of products");
+        assert_eq!((split.matmul, split.optimizer().matmul), (Matmul::Bf16x2, Matmul::Bf16x2));
+        assert_eq!(of(&toml::to_string(&split).expect("plain data")).expect("read back"), split);
+        assert!(!toml::to_string(&TrainConfig::default()).expect("plain data").contains("matmul"));
+        assert!(
+            of("matmul = \"bf16\"")
+                .expect_err("no such kind")
+                .to_string()
+                .contains("`f32` or `bf16x2`")
+        );
+    }
+
+    #[test]
+    fn settings_are_also_known_by_their_former_names() {
+        let of = |text: &str| toml::from_str::<TrainConfig>(text).expect("known settings");
+        assert_eq!(of("products = \"split\"\naverage = 0.5"), of("matmul = \"bf16x2\"\nema = 0.5"));
+        assert_eq!(of("products = \"exact\""), TrainConfig::default());
+    }
+}

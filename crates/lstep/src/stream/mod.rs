@@ -1,0 +1,48 @@
+//! A dataset ready to be asked about: its log, its names and its clock.
+
+mod info;
+mod stats;
+
+pub use info::info;
+pub use stats::{DatasetStats, InspectReport, inspect};
+
+use crate::error::Result;
+use crate::event::{Clock, Events, Names, Side};
+use crate::graph::EventLog;
+use crate::read::Dataset;
+
+/// A dataset with its log, ready to be asked about.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// The dataset's name.
+    pub name: String,
+    /// Its events.
+    pub log: EventLog,
+    /// Its nodes' names.
+    pub names: Names,
+    /// How its times are written.
+    pub clock: Clock,
+}
+
+impl Stream {
+    /// Events in memory, without node features. Nodes are called by their numbers, times are
+    /// decimals.
+    pub fn new(name: impl Into<String>, events: Events) -> Result<Stream> {
+        let mut names = Names::default();
+        for node in 0..events.node_bound() {
+            names.intern_integer(node as i64, Side::Source)?;
+        }
+        Ok(Stream { name: name.into(), log: EventLog::new(events), names, clock: Clock::Float })
+    }
+}
+
+impl From<Dataset> for Stream {
+    fn from(dataset: Dataset) -> Stream {
+        Stream {
+            name: dataset.name,
+            log: EventLog::new(dataset.events).with_node_features(dataset.node_features),
+            names: dataset.names,
+            clock: dataset.clock,
+        }
+    }
+}

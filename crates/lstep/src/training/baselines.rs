@@ -1,0 +1,118 @@
+//! A trained run asked once more, with everything kept that a picture of it needs, and the counting
+//! models asked the same questions.
+//!
+//! A number of a learned model means little without that of a model that only counts. Both answer
+//! the same pass, in the same steps.
+
+use crate::error::Result;
+use crate::evaluation::ScoreLog;
+use crate::evaluation::{evaluate_recording, train_observing};
+use crate::model::{Memory, ModelConfig};
+use crate::protocol::{EvalScope, Part, Setting, Strategy};
+use crate::results::{EvaluationReport, ResultRow};
+use crate::settings::RunConfig;
+use crate::training::TrainedRun;
+use std::time::Instant;
+
+/// A model's answers.
+#[derive(Debug, Clone)]
+pub struct ScoredModel {
+    /// The model's name.
+    pub name: String,
+    /// Its numbers, one for each query_set.
+    pub results: Vec<ResultRow>,
+    /// Its scores, in the same order; of a counting model only those of the first query_set.
+    pub records: Vec<ScoreLog>,
+}
+
+/// A trained model's answers, and those of the counting models.
+#[derive(Debug, Clone)]
+pub struct EvaluationWithBaselines {
+    /// The trained model.
+    pub model: ScoredModel,
+    /// The counting models, asked the same.
+    pub counting: Vec<ScoredModel>,
+    /// What evaluation alone would say.
+    pub report: EvaluationReport,
+    /// Seconds for drawing or reading the negatives.
+    pub asking_seconds: f64,
+}
+
+impl RunConfig {
+    /// All that the run's protocol can ask of the test part; under tgb, whose tables give both, of
+    /// validation too.
+    pub fn full_scope(&self) -> EvalScope {
+        let all = vec![Strategy::Random, Strategy::Historical, Strategy::Inductive];
+        let mut parts = vec![Part::Test];
+        let (settings, strategies) = match self.protocol.name() {
+            "tgb" => {
+                parts.insert(0, Part::Validation);
+                (vec![Setting::Transductive], vec![Strategy::Tgb])
+            }
+            "dyglib" => (vec![Setting::Transductive, Setting::Inductive], all),
+            _ => (vec![Setting::Transductive], all),
+        };
+        EvalScope { parts, settings, strategies }
+    }
+}
+
+impl TrainedRun {
+    /// Evaluates it as [`TrainedRun::evaluate`] does, keeps the scores, and asks the counting
+    /// models the same. `watch` is called with a model's name and how much of its pass is done.
+    pub fn evaluate_with_baselines(
+        &self,
+        asked: &EvalScope,
+        watch: &dyn Fn(&str, u64, u64),
+    ) -> Result<EvaluationWithBaselines> {
+        let started = Instant::now();
+        let passes = self.passes(asked)?;
+        let asking_seconds = started.elapsed().as_secs_f64();
+        let log = &self.stream().log;
+        let name = self.config().model.to_string();
+        let mut model =
+            ScoredModel { name: name.clone(), results: Vec::new(), records: Vec::new() };
+        let mut counting: Vec<ScoredModel> = Vec::new();
+        for pass in &passes {
+            let mut records = ScoreLog::of_pass(pass);
+            let told = |done, of| watch(&name, done, of);
+            let outcomes =
+                evaluate_recording(self.trainer()?.as_mut(), log, pass, &told, &mut records)?;
+            model.results.extend(self.rows(&self.config().model, pass, outcomes));
+            model.records.extend(records);
+            for (place, config) in counting_models().iter().enumerate() {
+                let name = config.to_string();
+                let mut session = config.open(&self.context.info)?;
+                train_observing(
+                    session.as_mut(),
+                    log,
+                    self.split(),
+                    self.config().protocol.step(),
+                )?;
+                // Figures show a counting model on the first query_set only.
+                let mut records =
+                    if counting.len() <= place { ScoreLog::of_pass(pass) } else { Vec::new() };
+                records.truncate(1);
+                let told = |done, of| watch(&name, done, of);
+                let outcomes =
+                    evaluate_recording(session.as_mut(), log, pass, &told, &mut records)?;
+                let results = self.rows(config, pass, outcomes);
+                match counting.get_mut(place) {
+                    Some(scored_model) => scored_model.results.extend(results),
+                    None => counting.push(ScoredModel { name: name.clone(), results, records }),
+                }
+            }
+        }
+        let report = self.report(model.results.clone());
+        Ok(EvaluationWithBaselines { model, counting, report, asking_seconds })
+    }
+}
+
+/// The counting models that stand beside a trained one: one that remembers pairs, one of
+/// popularity, and all heuristics together.
+fn counting_models() -> [ModelConfig; 3] {
+    [
+        ModelConfig::EdgeBank { memory: Memory::Unlimited },
+        ModelConfig::PopTrack { decay: ModelConfig::DECAY },
+        "heuristics".parse().expect("a name that the parser knows"),
+    ]
+}

@@ -1,0 +1,67 @@
+//! What a run stands on: settings, stream and split, the same from its first epoch to its last
+//! question.
+
+use crate::error::Result;
+use crate::model::{FeatureWidths, StreamInfo, Trainer};
+use crate::protocol::{Split, Subject, Visibility};
+use crate::read::read;
+use crate::settings::RunConfig;
+use crate::stream::Stream;
+use crate::stream::info;
+use std::time::Instant;
+
+/// The parts of a run that do not change while it trains.
+pub(crate) struct RunContext {
+    pub config: RunConfig,
+    pub stream: Stream,
+    pub split: Split,
+    pub info: StreamInfo,
+    pub timings: SetupTimings,
+}
+
+/// Seconds of what comes before training.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SetupTimings {
+    /// Reading the events, where this program did it.
+    pub reading: Option<f64>,
+    /// Splitting the stream.
+    pub splitting: f64,
+}
+
+impl RunContext {
+    /// Settings are complete from here on: the model has room for the stream's features.
+    pub fn new(mut config: RunConfig, stream: Stream) -> Result<RunContext> {
+        config.train.check()?;
+        let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
+        config.model =
+            config.model.widened_for(FeatureWidths { node: nodes.width(), edge: events.width() });
+        let subject = Subject { events: stream.log.events(), names: &stream.names };
+        let started = Instant::now();
+        let split = config.protocol.split(subject)?;
+        let timings = SetupTimings { reading: None, splitting: started.elapsed().as_secs_f64() };
+        let info = info(&stream.log, &split);
+        Ok(RunContext { config, stream, split, info, timings })
+    }
+
+    pub fn read(config: RunConfig) -> Result<RunContext> {
+        let started = Instant::now();
+        let stream = Stream::from(read(&config.data.events, &config.data.options())?);
+        let reading = Some(started.elapsed().as_secs_f64());
+        let context = RunContext::new(config, stream)?;
+        Ok(RunContext { timings: SetupTimings { reading, ..context.timings }, ..context })
+    }
+
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { events: self.stream.log.events(), names: &self.stream.names }
+    }
+
+    /// The model before its first batch.
+    pub fn trainer(&self) -> Result<Box<dyn Trainer>> {
+        let train = &self.config.train;
+        self.config.model.trainer(&self.info, train.seed, train.optimizer())
+    }
+
+    pub fn visibility(&self) -> Visibility {
+        self.config.protocol.visibility()
+    }
+}

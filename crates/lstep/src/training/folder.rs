@@ -1,0 +1,117 @@
+//! The folder of a run: what is in it, and how it is read.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.toml` | all settings, resolved |
+//! | `last.safetensors` | weights, moments, state and how far the epoch is: what is needed to go on |
+//! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
+//! | `metrics.jsonl` | a line for each epoch |
+//! | `report.json` | the final evaluation |
+//! | `report.html` | the same and more, to be looked at |
+//!
+//! Every file is written under another name and renamed, so a run that is killed leaves whole files
+//! behind.
+
+use crate::error::{Error, InputFault, Result};
+use crate::results::EpochReport;
+use crate::settings::RunConfig;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of a run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// A folder, whether it exists or not.
+    pub fn new(path: impl Into<PathBuf>) -> RunFolder {
+        RunFolder { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether there is a run in it.
+    pub fn holds_a_run(&self) -> bool {
+        self.file("config.toml").exists()
+    }
+
+    /// Weights, moments and state of the best epoch.
+    pub(super) fn best(&self) -> PathBuf {
+        self.file("best.safetensors")
+    }
+
+    /// What to say where the best epoch is not there.
+    pub(super) fn without_best(&self, epochs_done: bool) -> Error {
+        let shown = self.path.display().to_string();
+        let (problem, remedy) = if epochs_done {
+            let problem =
+                "has no best.safetensors, though epochs are finished: it has been removed";
+            (problem, "put it back, or train anew into another folder".to_string())
+        } else {
+            let remedy = format!("go on with: lstep train --resume {shown}");
+            ("has no best.safetensors, for no epoch is finished", remedy)
+        };
+        InputFault::new(shown, problem, remedy).into()
+    }
+
+    /// What every epoch did.
+    pub fn epochs(&self) -> Result<Vec<EpochReport>> {
+        let path = self.file("metrics.jsonl");
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        let epoch = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                let fault = InputFault::new(
+                    path.display().to_string(),
+                    format!("line {}: is no epoch ({error})", number + 1),
+                    "remove the line, or the run",
+                );
+                fault.into()
+            })
+        };
+        text.lines().enumerate().map(epoch).collect()
+    }
+
+    /// The settings of the run with a longer training: `train.epochs` and `train.patience` may
+    /// grow, and nothing else may change.
+    pub(super) fn longer(&self, keys: &[String]) -> Result<RunConfig> {
+        let old = self.config()?;
+        let new = old.with(None, keys)?;
+        let (epochs, patience) = (old.train.epochs, old.train.patience);
+        let mut rest = new.clone();
+        (rest.train.epochs, rest.train.patience) = (epochs, patience);
+        if rest != old || new.train.epochs < epochs || new.train.patience < patience {
+            let remedy = format!(
+                "a run that has begun can only be made longer, by train.epochs above {epochs} and train.patience above {patience}: start \
+                 anew for other settings"
+            );
+            return Err(Error::setting("set", keys.join(" "), remedy));
+        }
+        Ok(new)
+    }
+
+    /// The settings of the run.
+    pub fn config(&self) -> Result<RunConfig> {
+        let path = self.file("config.toml");
+        if !self.holds_a_run() {
+            let remedy = "name a folder that `lstep train` made";
+            return Err(InputFault::new(
+                self.path.display().to_string(),
+                "holds no run: there is no config.toml",
+                remedy,
+            )
+            .into());
+        }
+        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        RunConfig::from_toml(&path.display().to_string(), &text)
+    }
+}

@@ -1,0 +1,263 @@
+//! A trained run, opened to be asked: evaluated, evaluated, or used.
+
+use crate::checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::evaluation::evaluate;
+use crate::event::Event;
+use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
+use crate::protocol::{
+    EvalPass, EvalScope, Part, Protocol, QuerySet, Split, cut, negatives_sha256,
+};
+use crate::results::Outcome;
+use crate::results::TrainingSummary;
+use crate::results::{EvaluationReport, ResultRow};
+use crate::settings::RunConfig;
+use crate::stream::Stream;
+use crate::training::Provenance;
+use crate::training::RunFolder;
+use crate::training::{RunContext, SetupTimings};
+use std::sync::Mutex;
+
+/// A trained run, opened to be asked.
+pub struct TrainedRun {
+    pub(super) context: RunContext,
+    folder: RunFolder,
+    /// How it is asked: as it was validated, unless somebody wants other questions.
+    protocol: Protocol,
+    /// The trainer after training, until somebody uses its state up; then it is read again.
+    fresh: Mutex<Option<Box<dyn Trainer>>>,
+}
+
+impl TrainedRun {
+    /// Opens the best epoch of a run.
+    pub fn open(folder: &RunFolder) -> Result<TrainedRun> {
+        TrainedRun::on(RunContext::read(folder.config()?)?, folder)
+    }
+
+    /// Opens the best epoch of a run on a stream in memory, which has to be the one it was trained
+    /// on.
+    pub fn open_with(folder: &RunFolder, stream: Stream) -> Result<TrainedRun> {
+        TrainedRun::on(RunContext::new(folder.config()?, stream)?, folder)
+    }
+
+    fn on(context: RunContext, folder: &RunFolder) -> Result<TrainedRun> {
+        let provenance = Provenance::of(&context);
+        TrainedRun::read(context, folder, &provenance)
+    }
+
+    pub(crate) fn read(
+        context: RunContext,
+        folder: &RunFolder,
+        provenance: &Provenance,
+    ) -> Result<TrainedRun> {
+        let best = folder.best();
+        if !best.exists() {
+            return Err(folder.without_best(folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
+        }
+        let mut trainer = context.trainer()?;
+        provenance.load(trainer.as_mut(), &best, Checkpoint::read(&best)?)?;
+        trainer.swap_ema();
+        let protocol = context.config.protocol.clone();
+        Ok(TrainedRun {
+            context,
+            folder: folder.clone(),
+            protocol,
+            fresh: Mutex::new(Some(trainer)),
+        })
+    }
+
+    /// The trainer as training left it, to be used up.
+    pub(crate) fn trainer(&self) -> Result<Box<dyn Trainer>> {
+        if let Some(trainer) = self.fresh.lock().expect("nobody fails while holding it").take() {
+            return Ok(trainer);
+        }
+        let mut trainer = self.context.trainer()?;
+        trainer.load(Checkpoint::read(self.folder.best())?)?;
+        trainer.swap_ema();
+        Ok(trainer)
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &RunConfig {
+        &self.context.config
+    }
+
+    /// The stream it was trained on.
+    pub fn stream(&self) -> &Stream {
+        &self.context.stream
+    }
+
+    /// What the model knew before its first event.
+    pub(crate) fn info(&self) -> &StreamInfo {
+        &self.context.info
+    }
+
+    /// The split of the stream.
+    pub fn split(&self) -> &Split {
+        &self.context.split
+    }
+
+    /// What came before training, in seconds.
+    pub fn timings(&self) -> SetupTimings {
+        self.context.timings
+    }
+
+    /// Evaluates it: the state goes on from the end of training.
+    pub fn evaluate(
+        &self,
+        asked: &EvalScope,
+        watch: &dyn Fn(u64, u64),
+    ) -> Result<EvaluationReport> {
+        let stream = &self.context.stream;
+        let mut results = Vec::new();
+        for pass in self.passes(asked)? {
+            let outcomes = evaluate(self.trainer()?.as_mut(), &stream.log, &pass, watch)?;
+            results.extend(self.rows(&self.context.config.model, &pass, outcomes));
+        }
+        Ok(self.report(results))
+    }
+
+    /// From now on asks each event against this many negatives, and at most so many events of a
+    /// part; what is not given stays. The weights are those that the run's own questions chose.
+    /// Only protocol `stream` leaves them open.
+    pub fn ask_otherwise(
+        &mut self,
+        per_event: Option<usize>,
+        questions: Option<usize>,
+    ) -> Result<()> {
+        let Protocol::Stream(stream) = &mut self.protocol else {
+            let remedy = "it settles what is asked: leave out --per-event and --questions";
+            return Err(Error::setting("protocol", self.protocol.name(), remedy));
+        };
+        stream.per_event = per_event.unwrap_or(stream.per_event);
+        stream.questions = questions.or(stream.questions);
+        Ok(())
+    }
+
+    /// The passes that ask everything asked.
+    pub(crate) fn passes(&self, asked: &EvalScope) -> Result<Vec<EvalPass>> {
+        self.protocol.passes(self.context.subject(), &self.context.split, asked)
+    }
+
+    /// Those of the questions that this stream can be asked, and why the others cannot: some
+    /// streams have no new nodes, some have nothing but one pair.
+    pub fn possible(&self, asked: &EvalScope) -> (EvalScope, Vec<String>) {
+        let (mut possible, mut reasons) = (asked.clone(), Vec::new());
+        let mut can = |asked: &EvalScope, what: String| match self.passes(asked) {
+            Ok(_) => true,
+            Err(error) => {
+                reasons.push(format!("{what}: {error}"));
+                false
+            }
+        };
+        let first = asked.strategies.first().copied();
+        possible.settings.retain(|&setting| {
+            let alone = EvalScope {
+                settings: vec![setting],
+                strategies: first.into_iter().collect(),
+                ..asked.clone()
+            };
+            can(&alone, format!("{setting} setting"))
+        });
+        let settings = possible.settings.clone();
+        possible.strategies.retain(|&strategy| {
+            let alone = EvalScope {
+                settings: settings.clone(),
+                strategies: vec![strategy],
+                ..asked.clone()
+            };
+            can(&alone, format!("{strategy} negatives"))
+        });
+        (possible, reasons)
+    }
+
+    /// An pass's outcomes beside what they depend on.
+    pub(crate) fn rows(
+        &self,
+        model: &ModelConfig,
+        pass: &EvalPass,
+        outcomes: Vec<Outcome>,
+    ) -> Vec<ResultRow> {
+        let stream = &self.context.stream;
+        let row = |(outcome, query_set): (Outcome, &QuerySet)| {
+            let hash = negatives_sha256(query_set, stream.log.events(), &stream.names);
+            ResultRow::new(model.clone(), outcome, hash, query_set.negatives())
+        };
+        outcomes.into_iter().zip(&pass.query_sets).map(row).collect()
+    }
+
+    pub(crate) fn report(&self, results: Vec<ResultRow>) -> EvaluationReport {
+        let RunContext { config, stream, .. } = &self.context;
+        EvaluationReport {
+            dataset: stream.name.clone(),
+            nodes: stream.names.len(),
+            events: stream.log.len(),
+            protocol: config.protocol.name().to_string(),
+            protocol_settings: self.protocol.clone(),
+            model: config.model.to_string(),
+            results,
+            settings: Some(config.clone()),
+            training: self.folder.epochs().ok().and_then(TrainingSummary::of),
+            threads: rayon::current_num_threads(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+        }
+    }
+
+    /// The stream it was trained on, when the run itself is no longer needed.
+    pub fn into_stream(self) -> Stream {
+        self.context.stream
+    }
+
+    /// A session with the learned weights that has observed nothing.
+    pub fn before_the_first_event(&self) -> Result<Box<dyn Session>> {
+        let mut trainer = self.trainer()?;
+        trainer.reset_state();
+        Ok(trainer)
+    }
+
+    /// The session after the whole stream has been observed, as validation and test would have
+    /// been.
+    pub fn at_the_end(&self) -> Result<Box<dyn Session>> {
+        let mut session = self.trainer()?;
+        let log = &self.context.stream.log;
+        self.steps_after_training(|end, events| session.observe(log.revealed(end), events))?;
+        Ok(session)
+    }
+
+    /// Goes through the steps of validation and test: `step` gets the number after the step's last
+    /// event, and its events.
+    pub(crate) fn steps_after_training(
+        &self,
+        mut step: impl FnMut(u32, &[Event]) -> Result<()>,
+    ) -> Result<()> {
+        let RunContext { config, stream, split, .. } = &self.context;
+        for part in [Part::Validation, Part::Test] {
+            for span in cut(
+                stream.log.events(),
+                split.range(part),
+                config.protocol.step(),
+                self.context.visibility(),
+            ) {
+                let end = span.end;
+                let events: Vec<Event> =
+                    span.map(|number| stream.log.events().at(number as usize)).collect();
+                step(end, &events)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the model shows of itself after training.
+    pub fn after_training(&self) -> Result<Vec<Diagnostic>> {
+        let trainer = self.trainer()?;
+        let diagnostics = trainer.describe();
+        // Nothing was used up: the next to ask need not read it again.
+        *self.fresh.lock().expect("nobody fails while holding it") = Some(trainer);
+        Ok(diagnostics)
+    }
+
+    /// Weights, moments and the state after training.
+    pub(crate) fn checkpoint(&self) -> Result<Checkpoint<'static>> {
+        Checkpoint::read(self.folder.best())
+    }
+}

@@ -1,0 +1,271 @@
+//! The laws of every model, on random streams; and for each law a model that breaks it and is
+//! caught.
+
+use lstep::audit::laws::check_config;
+use lstep::audit::laws::{Breach, Check, Law, check_model};
+use lstep::event::{Event, Events, Features, NodeId, Time};
+use lstep::graph::{EventLog, Past, Revealed, Seed};
+use lstep::model::{
+    Aggregation, DyGFormerConfig, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding,
+    PairConfig, Sampling, Scope, Start, StreamInfo, TgnConfig, Variant, open,
+};
+use lstep::query::{Queries, Scores};
+use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn stream(rows: &[(u32, u32, u32)]) -> EventLog {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| row.2);
+    let events = Events::new(
+        rows.iter().map(|row| NodeId(row.0)).collect(),
+        rows.iter().map(|row| NodeId(row.1)).collect(),
+        rows.iter().map(|row| Time::new(f64::from(row.2)).expect("finite")).collect(),
+        Features::new(1, rows.iter().map(|row| row.0 as f32).collect()).expect("finite"),
+    )
+    .expect("sorted");
+    EventLog::new(events)
+}
+
+proptest! {
+    #[test]
+    fn every_counting_model_keeps_every_law_on_random_streams(
+        rows in prop::collection::vec((0u32..15, 0u32..15, 0u32..80), 40..160),
+        step in 3u32..20, seed in 0u64..1000,
+    ) {
+        let check = Check { step, seed, ..Check::default() };
+        for model in ModelConfig::counting_models() {
+            let breaches = check_config(&model, &stream(&rows), check).expect("checked");
+            prop_assert_eq!(breaches, Vec::<Breach>::new(), "{}", model);
+        }
+    }
+}
+
+/// L-STEP with small widths: every scope, every variant, every start; attention wherever there are
+/// positions.
+fn small_lsteps() -> Vec<ModelConfig> {
+    let small = LstepConfig {
+        time_width: 5,
+        node_width: 6,
+        edge_width: 2,
+        position_width: 7,
+        snapshots: 4,
+        recent: 3,
+        gap: 10.0,
+        ..LstepConfig::default()
+    };
+    let mut models = Vec::new();
+    for scope in [Scope::Touched, Scope::All] {
+        for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {
+            for start in [Start::Laplacian, Start::RandomWalk, Start::Zeros] {
+                let mlp = LstepConfig { scope, variant, start, ..small.clone() };
+                if variant != Variant::NoPosition {
+                    let attention = LstepConfig {
+                        aggregation: Aggregation::Attention,
+                        position_width: 6,
+                        ..mlp.clone()
+                    };
+                    models.push(ModelConfig::Lstep(attention));
+                }
+                models.push(ModelConfig::Lstep(mlp));
+            }
+        }
+    }
+    models.extend(small_pairs(&small));
+    models
+}
+
+/// L-STEP that sees the pair: everything, and each switch alone.
+fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
+    let nothing = PairConfig {
+        history: 0,
+        counts: false,
+        neighbour_popularity: false,
+        walks: 0,
+        positions: false,
+        hidden: 5,
+        dropout: 0.2,
+    };
+    let pairs = [
+        PairConfig {
+            history: 4,
+            counts: true,
+            neighbour_popularity: true,
+            walks: 64,
+            positions: true,
+            ..nothing.clone()
+        },
+        PairConfig { history: 4, ..nothing.clone() },
+        PairConfig { counts: true, ..nothing.clone() },
+        PairConfig { neighbour_popularity: true, ..nothing.clone() },
+        PairConfig { walks: 64, ..nothing.clone() },
+        PairConfig { positions: true, ..nothing },
+    ];
+    pairs.map(|pair| ModelConfig::Lstep(LstepConfig { pair: Some(pair), ..small.clone() })).to_vec()
+}
+
+/// The other learned systems with small widths.
+fn small_systems() -> Vec<ModelConfig> {
+    let mixer = GraphMixerConfig {
+        time_width: 5,
+        node_width: 6,
+        edge_width: 2,
+        channels: 7,
+        recent: 4,
+        window: 5,
+        ..GraphMixerConfig::default()
+    };
+    let former = DyGFormerConfig {
+        time_width: 4,
+        node_width: 6,
+        edge_width: 2,
+        channel_width: 3,
+        longest: 6,
+        patch: 2,
+        ..DyGFormerConfig::default()
+    };
+    vec![
+        ModelConfig::DyGFormer(former.clone()),
+        ModelConfig::DyGFormer(DyGFormerConfig { padding: Padding::None, ..former }),
+        ModelConfig::GraphMixer(mixer.clone()),
+        ModelConfig::GraphMixer(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
+        ModelConfig::Tgn(TgnConfig {
+            time_width: 4,
+            node_width: 6,
+            edge_width: 2,
+            recent: 3,
+            ..TgnConfig::default()
+        }),
+    ]
+}
+
+fn learned_models() -> Vec<ModelConfig> {
+    small_lsteps().into_iter().chain(small_systems()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn every_learned_model_keeps_every_law_on_random_streams(
+        rows in prop::collection::vec((0u32..15, 0u32..15, 0u32..80), 40..120),
+        step in 3u32..20, seed in 0u64..1000,
+    ) {
+        let check = Check { step, seed, ..Check::default() };
+        // Nodes 0 to 11 of 15 have features: the others count as zeros.
+        let node_features = Features::new(3, (0..36).map(|value| (value % 7) as f32 - 3.0).collect()).expect("finite");
+        for log in [stream(&rows), stream(&rows).with_node_features(node_features)] {
+            for model in learned_models() {
+                let breaches = check_config(&model, &log, check).expect("checked");
+                prop_assert_eq!(breaches, Vec::<Breach>::new(), "{:?}", model);
+            }
+        }
+    }
+}
+
+/// A model that breaks the law it is named after, and otherwise counts how often the candidate was
+/// met.
+struct Outlaw {
+    law: Law,
+    calls: AtomicU64,
+    reopened: bool,
+}
+
+impl Model for Outlaw {
+    type State = u64;
+
+    fn begin(&self, _: &StreamInfo) -> u64 {
+        0
+    }
+
+    fn score(&self, past: Past<'_>, state: &u64, ask: &Queries) -> lstep::Result<Scores> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut values = Vec::new();
+        for row in ask.rows() {
+            for (place, &candidate) in row.candidates.iter().enumerate() {
+                let met = past
+                    .history(row.seed())
+                    .iter()
+                    .filter(|meeting| meeting.neighbour == candidate)
+                    .count();
+                // A made-up time looks over the question's own.
+                let far = Seed {
+                    node: row.source,
+                    time: Time::new(row.time.value() + 1e6).expect("finite"),
+                };
+                let foreseen =
+                    past.history(far).iter().map(|meeting| f64::from(meeting.neighbour.0)).sum();
+                values.push(match self.law {
+                    Law::Threads => met as f64 + rayon::current_num_threads() as f64,
+                    Law::Place => met as f64 + place as f64,
+                    Law::Split => met as f64 + ask.len() as f64,
+                    Law::Future => foreseen,
+                    Law::OtherRows => {
+                        ask.rows().map(|other| f64::from(other.source.0)).sum::<f64>()
+                    }
+                    Law::Scoring => self.calls.load(Ordering::Relaxed) as f64,
+                    Law::Reopening => met as f64 + f64::from(u8::from(self.reopened)),
+                    // The horizon differs between a live log and an offline one.
+                    Law::Live => f64::from(past.horizon()),
+                    Law::Unseen if candidate.0 > 500 => f64::NAN,
+                    Law::Unseen => met as f64 + *state as f64,
+                });
+            }
+        }
+        Scores::new(ask, values)
+    }
+
+    fn observe(&self, _: Revealed<'_>, state: &mut u64, step: &[Event]) -> lstep::Result<()> {
+        *state += step.len() as u64;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_model_that_breaks_a_law_is_caught() {
+    let rows: Vec<(u32, u32, u32)> = (0..200).map(|n| (n * 7 % 11, n * 5 % 13, n / 2)).collect();
+    for law in Law::ALL {
+        let outlaw = |reopened| Outlaw { law, calls: AtomicU64::new(0), reopened };
+        let found = check_model(
+            &|info| Ok(open(outlaw(false), info)),
+            &|info| Ok(open(outlaw(true), info)),
+            &stream(&rows),
+            Check::default(),
+        )
+        .expect("checked");
+        assert!(found.iter().any(|breach| breach.law == law), "{law}: {found:?}");
+    }
+}
+
+#[test]
+fn every_counting_model_keeps_every_law_on_a_real_stream() {
+    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("SKIPPED every_counting_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
+        return;
+    };
+    for name in ["uci", "canparl"] {
+        let path = folder.join(name).join("events.csv.gz");
+        let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
+        // The middle of the first 6,000 events: the laws rebuild the log for every row.
+        let first = dataset.events.first(6_000);
+        for model in ModelConfig::counting_models() {
+            let breaches = check_config(&model, &EventLog::new(first.clone()), Check::default())
+                .expect("checked");
+            assert_eq!(breaches, Vec::<Breach>::new(), "{name}: {model}");
+        }
+    }
+}
+
+#[test]
+fn every_learned_model_keeps_every_law_on_a_real_stream() {
+    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
+        eprintln!("SKIPPED every_learned_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
+        return;
+    };
+    let path = folder.join("uci").join("events.csv.gz");
+    let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
+    let log = EventLog::new(dataset.events.first(2_000));
+    for model in learned_models() {
+        let breaches = check_config(&model, &log, Check::default()).expect("checked");
+        assert_eq!(breaches, Vec::<Breach>::new(), "{model:?}");
+    }
+}
