@@ -529,7 +529,7 @@ fn a_search_chooses_on_validation_and_asks_only_the_chosen_about_the_test_part()
     let mut tested = 0;
     for (path, _, bytes) in place.files("sweep/runs") {
         if path.ends_with("report.json") {
-            tested += usize::from(text(&bytes).contains("\"split\": \"test\""));
+            tested += usize::from(text(&bytes).contains("\"part\": \"test\""));
         }
     }
     assert_eq!(tested, 1);

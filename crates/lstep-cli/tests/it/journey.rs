@@ -79,7 +79,7 @@ fn a_generated_stream_is_inspected_and_evaluated() {
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 6);
     for row in results {
-        assert_eq!(row["split"], "test");
+        assert_eq!(row["part"], "test");
         for key in ["ap", "auc", "ap_pooled", "auc_pooled", "seconds"] {
             assert!(row[key].as_f64().is_some_and(f64::is_finite), "{key}: {row}");
         }

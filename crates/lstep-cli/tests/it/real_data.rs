@@ -112,7 +112,7 @@ fn edgebank_under_tgb_gives_the_leaderboard_s_values() {
             assert!(
                 (mrr - expected).abs() < 5e-4,
                 "{memory} {}: {mrr} is not {expected}",
-                row["split"]
+                row["part"]
             );
         }
     }

@@ -126,7 +126,7 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
     let begin = place.train("killed", &LONGER);
     let resume = ["train".to_string(), "--resume".into(), place.at("killed")];
     let mut kills = 0;
-    // AdamMoments of a fixed sequence, spread over the first third of a run; where they fall in it
+    // Moments of a fixed sequence, spread over the first third of a run; where they fall in it
     // differs with the machine.
     let mut moment = 0.37f64;
     loop {
