@@ -51,7 +51,7 @@ mod tests {
             node_features: 0,
             sha256: String::new(),
         };
-        // docs/results.md: peak memory of training, scope `touched` and `all`.
+        // docs/benchmarks.md: peak memory of training, scope `touched` and `all`.
         let touched = estimate(&digest, &ModelConfig::Lstep(LstepConfig::default()));
         let all = estimate(
             &digest,

@@ -217,7 +217,7 @@ fn hex(bytes: &[u8]) -> String {
 /// DyGFormer's released code fills histories up to the longest of its batch and takes the mean over
 /// all patches, and asks about a batch's true events and about its negatives in two calls. On
 /// canparl the true events of a batch are those of one or two destinations, so the number of
-/// patches alone tells which call it is: what docs/results.md says of the published figure.
+/// patches alone tells which call it is: the leak of docs/results/leaks.md.
 #[test]
 fn the_longest_history_of_a_batch_tells_true_events_from_negatives_on_canparl() {
     const LONGEST: usize = 2048;

@@ -83,7 +83,8 @@ pub struct LstepConfig {
     /// Where positions start.
     pub start: Start,
     /// Whose position is updated after a step. `touched` by default: on validation `all` is no
-    /// better (one seed), and takes several times the time and memory (docs/results.md).
+    /// better (one seed), and takes several times the time and memory
+    /// (docs/experiments/013-scope.md).
     pub scope: Scope,
     /// Which parts are used.
     pub variant: Variant,
@@ -125,8 +126,8 @@ impl Default for LstepConfig {
 
 impl LstepConfig {
     /// The defaults of `lstep-pair`, the same for every dataset. Layers are narrower than the
-    /// paper's: on validation that costs nothing (docs/results.md), and an answer takes half of the
-    /// products.
+    /// paper's: on validation that costs nothing (docs/experiments/001-narrower-layers.md), and a
+    /// score takes half of the products.
     ///
     /// The positional loss is left out: it is linear in the scale of all positions, so once
     /// partners are nearer than alpha_neg times the others, larger positions are always better, and
