@@ -4,6 +4,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use lstep::event::{Events, Features, NodeId, Time};
 use lstep::graph::{EventLog, Seed};
+use lstep::query::Queries;
 use lstep::rng::KeyedRng;
 use rayon::prelude::*;
 use std::hint::black_box;
@@ -26,18 +27,19 @@ fn queries(criterion: &mut Criterion) {
     let events = stream();
     let log = EventLog::new(events.clone());
     let mut draw = KeyedRng::new(&[2]);
-    let seeds: Vec<Seed> = (0..QUERIES)
-        .map(|_| Seed {
-            node: NodeId((draw.unit().powi(2) * NODES as f64) as u32),
-            time: Time::new(draw.unit() * EVENTS as f64).expect("finite"),
-        })
-        .collect();
+    let mut rows = Queries::new();
+    for _ in 0..QUERIES {
+        let node = NodeId((draw.unit().powi(2) * NODES as f64) as u32);
+        let time = Time::new(draw.unit() * EVENTS as f64).expect("finite");
+        rows.push(node, time, []);
+    }
+    let seeds: Vec<Seed> = rows.rows().map(|row| row.seed()).collect();
     let past = log.past(EVENTS as u32);
     // Every meeting is read, as a model would.
     let ask = |seed: &Seed| -> f64 {
         past.recent(*seed, 20)
             .iter()
-            .map(|meeting| seed.time.since(meeting.time) + f64::from(meeting.neighbour.0))
+            .map(|neighbour| seed.time().since(neighbour.time()) + f64::from(neighbour.node().0))
             .sum()
     };
     let mut group = criterion.benchmark_group("recent 20");

@@ -31,7 +31,7 @@ pub struct Row<'ask> {
 impl Row<'_> {
     /// The source at the row's time.
     pub fn seed(&self) -> Seed {
-        Seed { node: self.source, time: self.time }
+        Seed::new(self.source, self.time)
     }
 }
 

@@ -75,16 +75,16 @@ pub fn bound(folder: &RunFolder, most: usize, watch: &dyn Fn(u64, u64)) -> Resul
         let before = state.clone();
         model.observe(log.revealed(end), &mut state, events)?;
         let placed: Vec<usize> = (0..nodes.len())
-            .filter(|&place| before.positions().latest(nodes[place].0).is_some())
+            .filter(|&place| before.encoder().positions().latest(nodes[place].0).is_some())
             .collect();
         let some: Vec<NodeId> = placed.iter().map(|&place| nodes[place].0).collect();
         for (&place, movement) in
-            placed.iter().zip(filter.movements(&model, &before, &state, &some))
+            placed.iter().zip(filter.movements(&model, before.encoder(), state.encoder(), &some))
         {
             tallies[place].take(movement.moved, movement.bound, movement.direct);
             shares.push(share(
-                before.positions().latest(nodes[place].0).expect("placed"),
-                state.positions().latest(nodes[place].0).expect("placed before"),
+                before.encoder().positions().latest(nodes[place].0).expect("placed"),
+                state.encoder().positions().latest(nodes[place].0).expect("placed before"),
             ));
         }
         steps += 1;

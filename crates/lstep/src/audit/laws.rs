@@ -177,7 +177,7 @@ impl Plan {
                 let event = events.at(number as usize);
                 [event.source, event.destination]
                     .iter()
-                    .any(|&node| !past.recent(Seed { node, time: event.time }, 1).is_empty())
+                    .any(|&node| !past.recent(Seed::new(node, event.time), 1).is_empty())
             });
             (asked, with_history.count(), rows)
         };

@@ -6,23 +6,52 @@
 //! anew. Appending is therefore amortised O(1), a history is always one slice, and memory stays
 //! within a constant factor of the meetings held.
 
+use super::past::Seed;
 use crate::event::{Events, NodeId, Time};
 
-/// One event as one of its two nodes saw it. An event of a node with itself is two meetings, as in
-/// the field's samplers.
+/// One event as one of its two nodes saw it: who was on the other side, and when. An event of a
+/// node with itself gives it two neighbours, as in the field's samplers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Meeting {
-    /// When.
-    pub time: Time,
-    /// The event's number.
-    pub event: u32,
-    /// The other node.
-    pub neighbour: NodeId,
+pub struct Neighbour {
+    time: Time,
+    event: u32,
+    node: NodeId,
+}
+
+impl Neighbour {
+    pub(crate) fn new(time: Time, event: u32, node: NodeId) -> Neighbour {
+        Neighbour { time, event, node }
+    }
+
+    /// The node on the other side.
+    #[inline]
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// When they met.
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.time
+    }
+
+    /// The event's number. It tells events apart; features are read through
+    /// [`Past::event_features`](super::Past::event_features), which takes the neighbour itself.
+    #[inline]
+    pub fn event(&self) -> u32 {
+        self.event
+    }
+
+    /// The other node just before this event: where a second hop goes on.
+    #[inline]
+    pub fn seed(&self) -> Seed {
+        Seed::new(self.node, self.time)
+    }
 }
 
 /// The last `most` of some meetings, or all of them if there are fewer.
 #[inline]
-pub(crate) fn newest(meetings: &[Meeting], most: usize) -> &[Meeting] {
+pub(crate) fn newest(meetings: &[Neighbour], most: usize) -> &[Neighbour] {
     &meetings[meetings.len().saturating_sub(most)..]
 }
 
@@ -38,12 +67,12 @@ struct Extent {
 #[derive(Debug, Clone, Default)]
 pub struct Histories {
     runs: Vec<Extent>,
-    block: Vec<Meeting>,
+    block: Vec<Neighbour>,
     abandoned: usize,
 }
 
 /// Fills room that no meeting has taken yet; never read.
-const EMPTY: Meeting = Meeting { time: Time::ZERO, event: u32::MAX, neighbour: NodeId(u32::MAX) };
+const EMPTY: Neighbour = Neighbour { time: Time::ZERO, event: u32::MAX, node: NodeId(u32::MAX) };
 
 impl Histories {
     /// The histories of all nodes of a stream. O(events).
@@ -65,7 +94,7 @@ impl Histories {
             {
                 let run = &mut runs[node.index()];
                 block[run.start + run.length as usize] =
-                    Meeting { time: event.time, event: event.number, neighbour };
+                    Neighbour::new(event.time, event.number, neighbour);
                 run.length += 1;
             }
         }
@@ -74,7 +103,7 @@ impl Histories {
 
     /// A node's meetings, oldest first; empty for a node that has none.
     #[inline]
-    pub fn of(&self, node: NodeId) -> &[Meeting] {
+    pub fn of(&self, node: NodeId) -> &[Neighbour] {
         match self.runs.get(node.index()) {
             Some(run) => &self.block[run.start..run.start + run.length as usize],
             None => &[],
@@ -87,7 +116,7 @@ impl Histories {
     }
 
     /// Appends a meeting, which must come after all that the node has. Amortised O(1).
-    pub fn push(&mut self, node: NodeId, meeting: Meeting) {
+    pub fn push(&mut self, node: NodeId, meeting: Neighbour) {
         if node.index() >= self.runs.len() {
             self.runs.resize(node.index() + 1, Extent::default());
         }
@@ -151,7 +180,7 @@ mod tests {
             let mut grown = Histories::default();
             for event in events.iter() {
                 for (node, neighbour) in [(event.source, event.destination), (event.destination, event.source)] {
-                    grown.push(node, Meeting { time: event.time, event: event.number, neighbour });
+                    grown.push(node, Neighbour::new(event.time, event.number, neighbour));
                 }
             }
             for node in 0..13 {

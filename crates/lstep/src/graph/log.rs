@@ -1,6 +1,6 @@
 //! The append-only log: events in columns, and each node's own history beside them.
 
-use super::history::{Histories, Meeting};
+use super::history::{Histories, Neighbour};
 use super::past::{Past, Revealed};
 use crate::error::Result;
 use crate::event::{Event, Events, Features, NodeId, Time};
@@ -49,7 +49,7 @@ impl EventLog {
     ) -> Result<Event> {
         let event = self.events.push(source, destination, time, features)?;
         for (node, neighbour) in [(source, destination), (destination, source)] {
-            self.histories.push(node, Meeting { time, event: event.number, neighbour });
+            self.histories.push(node, Neighbour::new(time, event.number, neighbour));
         }
         Ok(event)
     }

@@ -10,7 +10,7 @@ mod log;
 mod neighbour;
 mod past;
 
-pub use history::Meeting;
+pub use history::Neighbour;
 pub(crate) use history::newest;
 pub use log::EventLog;
 pub use neighbour::{sample_by_recency, sample_uniformly};

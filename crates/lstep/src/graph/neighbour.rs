@@ -4,7 +4,7 @@
 //! A sample depends on the key and the seed asked about, never on what else is asked or by which
 //! thread.
 
-use super::history::Meeting;
+use super::history::Neighbour;
 use super::past::{Past, Seed};
 use crate::rng::KeyedRng;
 
@@ -17,7 +17,7 @@ pub fn sample_uniformly(
     seed: Seed,
     count: usize,
     key: u64,
-    sample: &mut Vec<Meeting>,
+    sample: &mut Vec<Neighbour>,
 ) {
     sample.clear();
     let history = past.history(seed);
@@ -26,7 +26,7 @@ pub fn sample_uniformly(
     }
     let mut draw = draw_for(seed, key);
     sample.extend((0..count).map(|_| history[draw.below(history.len() as u64) as usize]));
-    sample.sort_by_key(|meeting| meeting.event);
+    sample.sort_by_key(|neighbour| neighbour.event());
 }
 
 /// Draws `count` meetings with replacement, each with probability proportional to exp(rate (t_j -
@@ -38,7 +38,7 @@ pub fn sample_by_recency(
     count: usize,
     rate: f64,
     key: u64,
-    sample: &mut Vec<Meeting>,
+    sample: &mut Vec<Neighbour>,
 ) {
     sample.clear();
     let history = past.history(seed);
@@ -49,8 +49,8 @@ pub fn sample_by_recency(
     let mut sum = 0.0;
     let sums: Vec<f64> = history
         .iter()
-        .map(|meeting| {
-            sum += (rate * meeting.time.since(newest.time)).exp();
+        .map(|neighbour| {
+            sum += (rate * neighbour.time().since(newest.time())).exp();
             sum
         })
         .collect();
@@ -59,11 +59,11 @@ pub fn sample_by_recency(
         let mark = draw.unit() * sum;
         history[sums.partition_point(|&below| below <= mark).min(history.len() - 1)]
     }));
-    sample.sort_by_key(|meeting| meeting.event);
+    sample.sort_by_key(|neighbour| neighbour.event());
 }
 
 fn draw_for(seed: Seed, key: u64) -> KeyedRng {
-    KeyedRng::new(&[key, u64::from(seed.node.0), seed.time.value().to_bits()])
+    KeyedRng::new(&[key, u64::from(seed.node().0), seed.time().value().to_bits()])
 }
 
 #[cfg(test)]
@@ -90,15 +90,9 @@ mod tests {
         let log = log();
         let (mut sample, mut counts) = (Vec::new(), [0u32; 5]);
         for key in 0..3_000 {
-            sample_uniformly(
-                log.past(9),
-                Seed { node: NodeId(0), time: time(3.0) },
-                2,
-                key,
-                &mut sample,
-            );
-            assert!(sample.is_sorted_by_key(|meeting| meeting.event));
-            sample.iter().for_each(|meeting| counts[meeting.neighbour.index()] += 1);
+            sample_uniformly(log.past(9), Seed::new(NodeId(0), time(3.0)), 2, key, &mut sample);
+            assert!(sample.is_sorted_by_key(|neighbour| neighbour.event()));
+            sample.iter().for_each(|neighbour| counts[neighbour.node().index()] += 1);
         }
         assert_eq!(counts[4], 0);
         assert!(counts[1..4].iter().all(|&count| (1_850..2_150).contains(&count)), "{counts:?}");
@@ -109,9 +103,9 @@ mod tests {
         let log = log();
         let (mut sample, mut counts) = (Vec::new(), [0f64; 5]);
         for key in 0..20_000 {
-            let seed = Seed { node: NodeId(0), time: time(10.0) };
+            let seed = Seed::new(NodeId(0), time(10.0));
             sample_by_recency(log.past(9), seed, 1, 2f64.ln(), key, &mut sample);
-            counts[sample[0].neighbour.index()] += 1.0 / 20_000.0;
+            counts[sample[0].node().index()] += 1.0 / 20_000.0;
         }
         for (neighbour, share) in
             [(1, 1.0 / 15.0), (2, 2.0 / 15.0), (3, 4.0 / 15.0), (4, 8.0 / 15.0)]
@@ -123,14 +117,8 @@ mod tests {
     #[test]
     fn a_node_without_a_history_gives_an_empty_sample() {
         let log = log();
-        let mut sample = vec![log.past(9).history(Seed { node: NodeId(0), time: time(9.0) })[0]];
-        sample_uniformly(
-            log.past(9),
-            Seed { node: NodeId(77), time: time(9.0) },
-            2,
-            0,
-            &mut sample,
-        );
+        let mut sample = vec![log.past(9).history(Seed::new(NodeId(0), time(9.0)))[0]];
+        sample_uniformly(log.past(9), Seed::new(NodeId(77), time(9.0)), 2, 0, &mut sample);
         assert!(sample.is_empty());
     }
 }

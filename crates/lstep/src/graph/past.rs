@@ -1,24 +1,50 @@
 //! Views of the log that cannot see over a horizon.
 //!
-//! [`Past`] is what a model gets to score with. Who met whom it tells for a [`Seed`] only, a node
-//! at a time, and shows what is both before the horizon and strictly before that time. What belongs
-//! to a meeting, its direction and its event's features, is looked up by the meeting's event, and
-//! checked against the horizon alone: under visibility `event` that is the end of the step, so a
-//! model that makes up a seed's time or an event's number would see its own step. No type forbids
-//! that; the laws find it out. [`Revealed`] is what a model gets after a step's events have become
-//! known; it shows everything before its horizon, the newest event included.
+//! [`Past`] is what a model scores with. It answers for a [`Seed`], a node at a time, and shows
+//! [`Neighbour`]s that are both before the horizon and strictly before that time. Direction and
+//! features of an event are read through a neighbour, never by a number. Seeds and neighbours
+//! cannot be made up: they come from the queries and from the past itself, so code that looks ahead
+//! mostly does not compile. What remains is a model that asks queries of its own at a later time,
+//! or that carries a neighbour from one row to another; the laws find that. [`Revealed`] is what a
+//! model gets once a step's events are known; it shows everything before its horizon.
 
-use super::history::{Meeting, newest};
+use super::history::{Neighbour, newest};
 use super::log::EventLog;
 use crate::event::{Event, NodeId, Time};
 
-/// A node at a time: what a question is about.
+/// A node at a time: what a query is about.
+///
+/// Seeds come from a query's [`Row`](crate::query::Row) or from a [`Neighbour`]. A model cannot make
+/// one of a time of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed {
+    node: NodeId,
+    time: Time,
+}
+
+impl Seed {
+    pub(crate) fn new(node: NodeId, time: Time) -> Seed {
+        Seed { node, time }
+    }
+
     /// Which node.
-    pub node: NodeId,
+    #[inline]
+    pub fn node(self) -> NodeId {
+        self.node
+    }
+
     /// At which time; only what is strictly before it counts.
-    pub time: Time,
+    #[inline]
+    pub fn time(self) -> Time {
+        self.time
+    }
+
+    /// Another node at the same time.
+    #[inline]
+    #[must_use]
+    pub fn with_node(self, node: NodeId) -> Seed {
+        Seed { node, ..self }
+    }
 }
 
 /// The log before a horizon, asked by seeds.
@@ -45,9 +71,11 @@ impl<'log> Past<'log> {
 
     /// All of the node's meetings strictly before the seed's time, oldest first. O(log history).
     #[inline]
-    pub fn history(&self, seed: Seed) -> &'log [Meeting] {
-        let meetings = self.log.histories().of(seed.node);
-        let visible = |meeting: &Meeting| meeting.event < self.horizon && meeting.time < seed.time;
+    pub fn history(&self, seed: Seed) -> &'log [Neighbour] {
+        let meetings = self.log.histories().of(seed.node());
+        let visible = |neighbour: &Neighbour| {
+            neighbour.event() < self.horizon && neighbour.time() < seed.time()
+        };
         // Questions mostly come at the end of the stream, where nothing has to be searched.
         if meetings.last().is_none_or(visible) {
             meetings
@@ -58,24 +86,25 @@ impl<'log> Past<'log> {
 
     /// The `most` newest meetings strictly before the seed's time, oldest first. O(log history).
     #[inline]
-    pub fn recent(&self, seed: Seed, most: usize) -> &'log [Meeting] {
+    pub fn recent(&self, seed: Seed, most: usize) -> &'log [Neighbour] {
         newest(self.history(seed), most)
     }
 
     /// All meetings in the half-open interval [time - gap, time). O(log history).
     #[inline]
-    pub fn within(&self, seed: Seed, gap: f64) -> &'log [Meeting] {
+    pub fn within(&self, seed: Seed, gap: f64) -> &'log [Neighbour] {
         let history = self.history(seed);
-        let earliest = seed.time.value() - gap;
-        &history[history.partition_point(|meeting| meeting.time.value() < earliest)..]
+        let earliest = seed.time().value() - gap;
+        &history[history.partition_point(|neighbour| neighbour.time().value() < earliest)..]
     }
 
-    /// The features of the event of a meeting; empty where the stream has none.
+    /// The features of a neighbour's event; empty where the stream has none.
     ///
     /// # Panics
-    /// If the event is not before the horizon.
+    /// If the event is not before the horizon: the neighbour is from another view.
     #[inline]
-    pub fn event_features(&self, event: u32) -> &'log [f32] {
+    pub fn event_features(&self, neighbour: &Neighbour) -> &'log [f32] {
+        let event = neighbour.event();
         assert!(event < self.horizon, "event {event} is not before the horizon {}", self.horizon);
         self.log.events().features().row(event as usize)
     }
@@ -86,7 +115,7 @@ impl<'log> Past<'log> {
     }
 
     /// The features of all events before the horizon, a row for each event's number.
-    pub fn event_feature_table(&self) -> &'log [f32] {
+    pub(crate) fn event_feature_table(&self) -> &'log [f32] {
         &self.log.events().features().values()[..self.horizon as usize * self.event_feature_width()]
     }
 
@@ -95,15 +124,15 @@ impl<'log> Past<'log> {
         self.log.node_features().width()
     }
 
-    /// The event of a meeting, for its direction.
+    /// Whether the event that a node shares with this neighbour has that node as its source.
     ///
     /// # Panics
-    /// If the event is not before the horizon.
+    /// If the event is not before the horizon: the neighbour is from another view.
     #[inline]
-    pub fn event(&self, meeting: &Meeting) -> Event {
-        let event = meeting.event;
+    pub fn starts_at(&self, node: NodeId, neighbour: &Neighbour) -> bool {
+        let event = neighbour.event();
         assert!(event < self.horizon, "event {event} is not before the horizon {}", self.horizon);
-        self.log.events().at(event as usize)
+        self.log.events().at(event as usize).source == node
     }
 
     /// A node's features; empty where there are none.
@@ -131,12 +160,22 @@ impl<'log> Revealed<'log> {
         self.past
     }
 
+    /// The features of an event that has been revealed; empty where the stream has none.
+    ///
+    /// # Panics
+    /// If the event is not before the horizon.
+    #[inline]
+    pub fn event_features(&self, event: &Event) -> &'log [f32] {
+        assert!(event.number < self.past.horizon, "event {} is not revealed yet", event.number);
+        self.past.log.events().features().row(event.number as usize)
+    }
+
     /// The `most` newest meetings before the horizon, the newest last; those at the newest time are
     /// included. O(log history).
     #[inline]
-    pub fn latest(&self, node: NodeId, most: usize) -> &'log [Meeting] {
+    pub fn latest(&self, node: NodeId, most: usize) -> &'log [Neighbour] {
         let meetings = self.past.log.histories().of(node);
-        let known = meetings.partition_point(|meeting| meeting.event < self.past.horizon);
+        let known = meetings.partition_point(|neighbour| neighbour.event() < self.past.horizon);
         newest(&meetings[..known], most)
     }
 }
@@ -169,11 +208,11 @@ mod tests {
     fn plain(log: &EventLog, horizon: u32, seed: Seed, from: f64) -> Vec<(u32, NodeId)> {
         let mut found = Vec::new();
         for event in log.events().iter() {
-            if event.number < horizon && event.time < seed.time && event.time.value() >= from {
-                if event.source == seed.node {
+            if event.number < horizon && event.time < seed.time() && event.time.value() >= from {
+                if event.source == seed.node() {
                     found.push((event.number, event.destination));
                 }
-                if event.destination == seed.node {
+                if event.destination == seed.node() {
                     found.push((event.number, event.source));
                 }
             }
@@ -181,8 +220,8 @@ mod tests {
         found
     }
 
-    fn numbers(meetings: &[Meeting]) -> Vec<(u32, NodeId)> {
-        meetings.iter().map(|meeting| (meeting.event, meeting.neighbour)).collect()
+    fn numbers(meetings: &[Neighbour]) -> Vec<(u32, NodeId)> {
+        meetings.iter().map(|neighbour| (neighbour.event(), neighbour.node())).collect()
     }
 
     proptest! {
@@ -193,7 +232,7 @@ mod tests {
         ) {
             let log = log_of(&rows);
             let past = log.past(horizon);
-            let seed = Seed { node: NodeId(node), time: time(f64::from(at)) };
+            let seed = Seed::new(NodeId(node), time(f64::from(at)));
             let all = plain(&log, horizon, seed, f64::NEG_INFINITY);
             prop_assert_eq!(numbers(past.history(seed)), all.clone());
             prop_assert_eq!(numbers(past.recent(seed, most)), all[all.len().saturating_sub(most)..].to_vec());
@@ -205,16 +244,21 @@ mod tests {
     #[test]
     fn what_is_revealed_includes_the_newest_time() {
         let log = log_of(&[(0, 1, 1), (0, 2, 2), (0, 3, 2), (0, 4, 3)]);
-        let newest: Vec<u32> =
-            log.revealed(3).latest(NodeId(0), 2).iter().map(|meeting| meeting.event).collect();
+        let newest: Vec<u32> = log
+            .revealed(3)
+            .latest(NodeId(0), 2)
+            .iter()
+            .map(|neighbour| neighbour.event())
+            .collect();
         assert_eq!(newest, [1, 2]);
-        assert_eq!(log.past(3).recent(Seed { node: NodeId(0), time: time(2.0) }, 2).len(), 1);
+        assert_eq!(log.past(3).recent(Seed::new(NodeId(0), time(2.0)), 2).len(), 1);
     }
 
     #[test]
     #[should_panic(expected = "not before the horizon")]
     fn the_features_of_a_later_event_cannot_be_read() {
         let log = log_of(&[(0, 1, 1), (0, 2, 2)]);
-        let _ = log.past(1).event_features(1);
+        let later = log.past(2).history(Seed::new(NodeId(0), time(9.0)))[1];
+        let _ = log.past(1).event_features(&later);
     }
 }

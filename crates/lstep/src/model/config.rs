@@ -2,8 +2,8 @@
 
 use super::{
     Aggregation, DyGFormer, DyGFormerConfig, EdgeBank, FeatureWidths, GraphMixer, GraphMixerConfig,
-    Heuristic, Learned, Lstep, LstepConfig, Memory, OptimizerConfig, PopTrack, Session, Signal,
-    StreamInfo, Tgn, TgnConfig, Trainer, Variant, new_trainer, open,
+    Heuristic, Lstep, LstepConfig, Memory, OptimizerConfig, PopTrack, Session, Signal, StreamInfo,
+    Tgn, TgnConfig, Trainer, Variant, new_trainer, open,
 };
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -143,13 +143,9 @@ impl ModelConfig {
             ModelConfig::PopTrack { decay } => open(PopTrack::new(*decay)?, info),
             ModelConfig::Heuristic { signals } => open(Heuristic::new(signals)?, info),
             ModelConfig::Lstep(config) => open(Lstep::new(config.clone(), 0)?, info),
-            ModelConfig::GraphMixer(config) => {
-                open(Learned::<GraphMixer>::new(config.clone(), 0)?, info)
-            }
-            ModelConfig::Tgn(config) => open(Learned::<Tgn>::new(config.clone(), 0)?, info),
-            ModelConfig::DyGFormer(config) => {
-                open(Learned::<DyGFormer>::new(config.clone(), 0)?, info)
-            }
+            ModelConfig::GraphMixer(config) => open(GraphMixer::new(config.clone(), 0)?, info),
+            ModelConfig::Tgn(config) => open(Tgn::new(config.clone(), 0)?, info),
+            ModelConfig::DyGFormer(config) => open(DyGFormer::new(config.clone(), 0)?, info),
         })
     }
 
@@ -166,13 +162,13 @@ impl ModelConfig {
                 Ok(new_trainer(Lstep::new(config.clone(), seed)?, info, optimizer))
             }
             ModelConfig::GraphMixer(config) => {
-                Ok(new_trainer(Learned::<GraphMixer>::new(config.clone(), seed)?, info, optimizer))
+                Ok(new_trainer(GraphMixer::new(config.clone(), seed)?, info, optimizer))
             }
             ModelConfig::Tgn(config) => {
-                Ok(new_trainer(Learned::<Tgn>::new(config.clone(), seed)?, info, optimizer))
+                Ok(new_trainer(Tgn::new(config.clone(), seed)?, info, optimizer))
             }
             ModelConfig::DyGFormer(config) => {
-                Ok(new_trainer(Learned::<DyGFormer>::new(config.clone(), seed)?, info, optimizer))
+                Ok(new_trainer(DyGFormer::new(config.clone(), seed)?, info, optimizer))
             }
             counting => Err(Error::setting(
                 "model",

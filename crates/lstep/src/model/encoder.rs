@@ -1,339 +1,354 @@
-//! From an encoder to a model that scores and learns.
+//! The parts of a learned model: an encoder of nodes, and a head that scores pairs.
 //!
-//! An [`Encoder`] turns distinct seeds and pairs of them into logits on a tape. Everything else is
-//! the same for all of them and is here, once: numbering the seeds of a call so that each is
-//! encoded once however often it is batch, cutting calls into pieces that stay in cache, binary
-//! cross-entropy over true events and negatives, and working memory that calls leave for later
-//! ones.
+//! A [`NodeEncoder`] turns seeds into vectors; a [`PairHead`] turns two vectors, and whatever it
+//! looks up about the pair, into a logit. [`Composite`](super::Composite) joins the two into a model
+//! that scores, learns, saves and resumes. A model that looks at both nodes together has a head and
+//! [`NoEncoder`]; a model that encodes nodes apart has an encoder and the field's [`Mlp`](super::Mlp)
+//! head.
 //!
-//! Encoders of nodes and encoders of pairs are one trait: the first encode seeds and then join them
-//! in a [`Predictor`](crate::nn::Predictor), the second look at both sides together. Two traits
-//! would repeat this file.
+//! Both parts only read their state in a forward pass, and may use nothing but the seeds or pairs
+//! they are given: not how many there are, not in which order, not which of them happened.
 
-pub use super::scratch::FeatureWidths;
-use super::scratch::ScratchPool;
-use super::trainer::{Learner, TrainBatch, TrainContext};
-use super::{Model, StreamInfo};
+use super::StreamInfo;
+use super::batch::{BatchOrder, PairBatch};
+use super::diagnostic::Diagnostic;
+use super::scratch::FeatureWidths;
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::event::{Event, NodeId};
-use crate::graph::{Past, Revealed, Seed};
-use crate::query::{Queries, Scores};
-use lstep_tensor::{DropoutKey, Gradients, Matmul, Parameters, Tape, Var, Workspace};
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-use std::sync::Mutex;
+use crate::event::Event;
+use crate::graph::{Neighbour, Past, Revealed, Seed};
+use crate::rng::KeyedRng;
+use lstep_tensor::{Indices, Parameters, Tape, Var};
 
-/// What turns questions into logits.
-pub trait Encoder: Clone + Send + Sync {
-    /// The settings.
-    type Config;
+/// What a forward pass works with.
+pub struct ForwardContext<'a, 't> {
+    /// The tape that records operations.
+    pub tape: &'a mut Tape<'t>,
+    /// What happened before.
+    pub past: Past<'t>,
+    /// The weights; on the tape they are reached by their ids.
+    pub parameters: &'t Parameters,
+    /// Key of random choices: fixed while scoring, another in every training step.
+    pub(super) key: u64,
+    /// Whether the encoder is to leave its last linear layers to the head, see
+    /// [`NodeEncoder::fold`].
+    pub(super) fold: bool,
+}
 
+impl<'t> ForwardContext<'_, 't> {
+    /// Random numbers for a seed. They depend on the seed and on the training step, never on what
+    /// else is in the batch, so that scores do not either.
+    pub fn rng(&self, seed: Seed) -> KeyedRng {
+        KeyedRng::new(&[self.key, u64::from(seed.node().0), seed.time().value().to_bits()])
+    }
+
+    /// Whether the head takes the inputs of the encoder's last linear layers.
+    pub fn folds(&self) -> bool {
+        self.fold
+    }
+
+    /// The features of neighbours' events as rows of a table on the tape; nothing where the stream
+    /// has none.
+    pub fn edge_features<'n>(
+        &mut self,
+        neighbours: impl IntoIterator<Item = &'n Neighbour>,
+    ) -> Option<(Var, Indices)> {
+        edge_features(self.tape, self.past, neighbours)
+    }
+}
+
+/// [`ForwardContext::edge_features`] for a tape outside of a forward pass.
+pub(super) fn edge_features<'t, 'n>(
+    tape: &mut Tape<'t>,
+    past: Past<'t>,
+    neighbours: impl IntoIterator<Item = &'n Neighbour>,
+) -> Option<(Var, Indices)> {
+    let width = past.event_feature_width();
+    (width > 0).then(|| {
+        let table = tape.borrow(past.event_feature_table(), width);
+        (table, tape.indices(neighbours.into_iter().map(Neighbour::event)))
+    })
+}
+
+/// How much a model takes at once. Scores do not depend on it; losses are added up piece by piece,
+/// so while training it decides their last bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Distinct seeds: enough to fill vector units, few enough to stay in cache.
+    pub seeds: usize,
+    /// Pairs.
+    pub pairs: usize,
+}
+
+/// What a chunk is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Gradients are wanted.
+    Train,
+    /// Only logits are wanted.
+    Score,
+}
+
+/// What an encoder hands to a head.
+#[derive(Debug, Clone, Default)]
+pub struct Encoded {
+    /// The seeds' vectors, a row each: [seeds, width]; or, where the head folds, the inputs of the
+    /// encoder's last linear layers, [seeds, inputs]. Nothing without an encoder.
+    pub hidden: Option<Var>,
+    /// Further vectors that a head may compare between the two nodes of a pair.
+    pub compare: Option<Compare>,
+}
+
+/// Vectors to compare.
+#[derive(Debug, Clone)]
+pub struct Compare {
+    /// [n, width].
+    pub vectors: Var,
+    /// For each seed its row of the vectors; without it rows are those of seeds.
+    pub rows: Option<Vec<u32>>,
+}
+
+/// Turns seeds into vectors.
+pub trait NodeEncoder: Clone + Send + Sync + 'static {
     /// What passing events leave behind.
     type State: Clone + Send + Sync;
 
-    /// Lists that are filled anew by each call; only their memory is kept.
-    type Lists: Default + Send;
+    /// Lists that each call fills anew; only their memory is kept.
+    type Scratch: Default + Send;
 
-    /// Distinct seeds of one piece of a call or of a batch: enough to fill the cores, few enough to
-    /// stay in cache.
-    const SEEDS_AT_ONCE: usize;
-
-    /// Pairs of one piece of a call or of a batch.
-    const PAIRS_AT_ONCE: usize;
-
-    /// An encoder whose weights are added to the parameters.
-    fn new(config: Self::Config, parameters: &mut Parameters) -> Result<Self>;
+    /// What can be computed before a step changes the state, see [`NodeEncoder::ahead`].
+    type Ahead: Default + Send;
 
     /// Widths of node and event features that the weights have room for.
     fn feature_widths(&self) -> FeatureWidths;
 
+    /// How much is encoded at once.
+    fn chunk(&self, mode: Mode) -> Chunk;
+
+    /// In which order the pairs of a training batch stand.
+    fn order(&self) -> BatchOrder {
+        BatchOrder::ByEvent
+    }
+
+    /// Into how many lanes a training batch is cut unless the settings say otherwise. Each lane has
+    /// gradients of its own, so the number decides the last bits.
+    fn lanes(&self) -> usize {
+        4
+    }
+
     /// The state before the first event.
-    fn begin(&self, info: &StreamInfo) -> Self::State;
+    fn init(&self, info: &StreamInfo) -> Self::State;
 
-    /// A logit for each pair, [pairs, 1]. It may depend on the pair's two seeds alone.
-    fn logits<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
+    /// Whether the state can be learned from yet.
+    fn is_ready(&self, _: &Self::State) -> bool {
+        true
+    }
+
+    /// The vectors of seeds. A vector depends on its seed alone.
+    fn encode<'t>(
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
         state: &'t Self::State,
-        batch: &PairBatch,
-        lists: &mut Self::Lists,
-    ) -> Var;
+        seeds: &[Seed],
+        scratch: &mut Self::Scratch,
+    ) -> Encoded;
 
-    /// Lets true events change the state.
+    /// Whether the last layers are linear and [`NodeEncoder::fold`] can push a head's first layer
+    /// through them.
+    fn folds(&self) -> bool {
+        false
+    }
+
+    /// For a layer of vectors, W h with W [out, width], the layer of the inputs of the encoder's
+    /// last linear layers: weight [out, inputs] and bias [1, out].
+    fn fold(&self, _: &mut Tape<'_>, _: Past<'_>, _: Var) -> (Var, Var) {
+        unreachable!("only an encoder that folds is asked to")
+    }
+
+    /// The whole loss of a batch, from that of the predictions. An encoder with a loss of its own
+    /// adds it here.
+    fn total_loss(
+        &self,
+        _: &mut Tape<'_>,
+        prediction: Var,
+        _: &Encoded,
+        _: LossBatch<'_>,
+        _: &Self::Scratch,
+    ) -> Var {
+        prediction
+    }
+
+    /// What a step's events will make of the state, computed from the state as it is. While
+    /// training it runs beside the backward pass.
+    fn ahead(
+        &self,
+        _: &Parameters,
+        _: Revealed<'_>,
+        _: &Self::State,
+        _: &[Event],
+        _: &mut ObserveScratch<Self::Scratch>,
+    ) -> Self::Ahead {
+        Self::Ahead::default()
+    }
+
+    /// Lets a step's events change the state.
     fn observe(
         &self,
         parameters: &Parameters,
-        room: &mut Scratch<Self::Lists>,
         known: Revealed<'_>,
         state: &mut Self::State,
         step: &[Event],
+        ahead: Self::Ahead,
+        scratch: &mut ObserveScratch<Self::Scratch>,
     );
 
     /// Writes the state into a checkpoint.
     fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
 
-    /// Reads the state that [`Encoder::save_state`] wrote.
+    /// Reads the state that [`NodeEncoder::save_state`] wrote.
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>)
+    -> Result<Self::State>;
+
+    /// What it has learned, for people to look at.
+    fn describe(&self, _: &Parameters, _: &Self::State) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+}
+
+/// Working memory of an observation.
+#[derive(Default)]
+pub struct ObserveScratch<L> {
+    /// The memory of tapes.
+    pub workspace: lstep_tensor::Workspace,
+    /// The part's own lists.
+    pub lists: L,
+}
+
+/// The pairs of a loss: which happened, and which did not.
+#[derive(Debug, Clone, Copy)]
+pub struct LossBatch<'a> {
+    /// All pairs.
+    pub pairs: &'a PairBatch,
+    /// In which order they stand.
+    pub order: BatchOrder,
+    /// How many of them happened.
+    pub positives: usize,
+}
+
+impl LossBatch<'_> {
+    /// The place of an event among the pairs.
+    pub fn positive(&self, event: usize) -> usize {
+        match self.order {
+            BatchOrder::ByEvent => event * (self.pairs.len() / self.positives),
+            BatchOrder::PositivesFirst => event,
+        }
+    }
+
+    /// The places of an event's negatives among the pairs.
+    pub fn negatives(&self, event: usize) -> std::ops::Range<usize> {
+        let each = self.pairs.len() / self.positives - 1;
+        let first = match self.order {
+            BatchOrder::ByEvent => event * (each + 1) + 1,
+            BatchOrder::PositivesFirst => self.positives + event * each,
+        };
+        first..first + each
+    }
+}
+
+/// Turns pairs into logits.
+pub trait PairHead<E: NodeEncoder>: Clone + Send + Sync + 'static {
+    /// What passing events leave behind.
+    type State: Clone + Send + Sync;
+
+    /// Lists that each call fills anew; only their memory is kept.
+    type Scratch: Default + Send;
+
+    /// What scoring computes from the weights alone, once until they change.
+    type Prepared: Send + Sync + 'static;
+
+    /// Widths of node and event features that the weights have room for; those of the encoder where
+    /// the head reads none itself.
+    fn feature_widths(&self, encoder: &E) -> FeatureWidths {
+        encoder.feature_widths()
+    }
+
+    /// How much is scored or learned at once.
+    fn chunk(&self, encoder: &E, mode: Mode) -> Chunk {
+        encoder.chunk(mode)
+    }
+
+    /// The state before the first event.
+    fn init(&self, info: &StreamInfo) -> Self::State;
+
+    /// Computes what scoring needs of the weights alone.
+    fn prepare(&self, encoder: &E, parameters: &Parameters, past: Past<'_>) -> Self::Prepared;
+
+    /// A logit for each pair, [pairs, 1]. It depends on the pair's two seeds alone. `prepared` is
+    /// given while scoring.
+    fn logits<'t>(
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
+        state: &'t Self::State,
+        encoded: &Encoded,
+        pairs: &PairBatch,
+        prepared: Option<&'t Self::Prepared>,
+        scratch: &mut Self::Scratch,
+    ) -> Var;
+
+    /// Lets a step's events change the state.
+    fn observe(&self, state: &mut Self::State, step: &[Event]);
+
+    /// Writes the state into a checkpoint.
+    fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
+
+    /// Reads the state that [`PairHead::save_state`] wrote.
     fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>)
     -> Result<Self::State>;
 }
 
-/// What a call asks: distinct seeds, and pairs of them.
-#[derive(Debug, Default)]
-pub struct PairBatch {
-    /// The distinct seeds.
-    pub seeds: Vec<Seed>,
-    /// The number of each pair's source among the seeds.
-    pub sources: Vec<u32>,
-    /// The number of each pair's candidate among the seeds.
-    pub candidates: Vec<u32>,
-    numbers: FxHashMap<(u32, u64), u32>,
-}
+/// No encoder: the head looks at both nodes itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEncoder;
 
-impl PairBatch {
-    fn clear(&mut self) {
-        self.seeds.clear();
-        self.sources.clear();
-        self.candidates.clear();
-        self.numbers.clear();
+impl NodeEncoder for NoEncoder {
+    type State = ();
+    type Scratch = ();
+    type Ahead = ();
+
+    fn feature_widths(&self) -> FeatureWidths {
+        FeatureWidths { node: usize::MAX, edge: usize::MAX }
     }
 
-    /// The seed's number; it is new or was batch before.
-    fn number(&mut self, seed: Seed) -> u32 {
-        let next = self.seeds.len() as u32;
-        let number =
-            *self.numbers.entry((seed.node.0, seed.time.value().to_bits())).or_insert(next);
-        if number == next {
-            self.seeds.push(seed);
-        }
-        number
+    fn chunk(&self, _: Mode) -> Chunk {
+        Chunk { seeds: usize::MAX, pairs: 256 }
     }
 
-    fn pair(&mut self, source: Seed, candidate: NodeId) {
-        let source_number = self.number(source);
-        let candidate_number = self.number(Seed { node: candidate, time: source.time });
-        self.sources.push(source_number);
-        self.candidates.push(candidate_number);
-    }
-}
+    fn init(&self, _: &StreamInfo) {}
 
-/// Working memory of a call.
-#[derive(Default)]
-pub struct Scratch<L> {
-    /// The memory of tapes.
-    pub workspace: Workspace,
-    /// The encoder's lists.
-    pub lists: L,
-    batch: PairBatch,
-}
-
-/// An encoder and its weights as a model.
-pub struct Learned<E: Encoder> {
-    encoder: E,
-    parameters: Parameters,
-    scratch: ScratchPool<Scratch<E::Lists>>,
-    /// Gradients of lanes, for the next batch.
-    spare: Mutex<Vec<Gradients>>,
-}
-
-impl<E: Encoder> Learned<E> {
-    /// The model with weights drawn from a seed.
-    pub fn new(config: E::Config, seed: u64) -> Result<Learned<E>> {
-        let mut parameters = Parameters::new(seed);
-        let encoder = E::new(config, &mut parameters)?;
-        Ok(Learned {
-            encoder,
-            parameters,
-            scratch: ScratchPool::default(),
-            spare: Mutex::default(),
-        })
+    fn encode<'t>(
+        &'t self,
+        _: &mut ForwardContext<'_, 't>,
+        (): &'t (),
+        _: &[Seed],
+        (): &mut (),
+    ) -> Encoded {
+        Encoded::default()
     }
 
-    /// The logits of some pairs, piece by piece.
-    fn score_lane(
+    fn observe(
         &self,
-        past: Past<'_>,
-        state: &E::State,
-        mut pairs: &[(Seed, NodeId)],
-        Scratch { workspace, lists, batch }: &mut Scratch<E::Lists>,
-        mut values: &mut [f64],
+        _: &Parameters,
+        _: Revealed<'_>,
+        (): &mut (),
+        _: &[Event],
+        (): (),
+        _: &mut ObserveScratch<()>,
     ) {
-        while !pairs.is_empty() {
-            batch.clear();
-            while batch.seeds.len() < E::SEEDS_AT_ONCE && batch.sources.len() < E::PAIRS_AT_ONCE {
-                let Some(&(source, candidate)) = pairs.split_off_first() else { break };
-                batch.pair(source, candidate);
-            }
-            let mut tape = workspace.infer(&self.parameters);
-            let logits = self.encoder.logits(&mut tape, past, state, batch, lists);
-            let logits = tape.value(logits);
-            let done = values.split_off_mut(..logits.rows()).expect("a value for each pair");
-            done.iter_mut()
-                .enumerate()
-                .for_each(|(pair, value)| *value = f64::from(logits.row(pair)[0]));
-        }
     }
 
-    /// The share of a batch's loss that a part of it has, piece by piece.
-    fn lane_loss(
-        &self,
-        past: Past<'_>,
-        state: &E::State,
-        part: TrainBatch<'_>,
-        Scratch { workspace, lists, batch }: &mut Scratch<E::Lists>,
-        share_of_pair: f64,
-        (dropout_key, matmul, gradients): (DropoutKey, Matmul, &mut Gradients),
-    ) -> f64 {
-        let mut rows = part.pairs().peekable();
-        let (mut sum, mut piece) = (0.0, 0);
-        while rows.peek().is_some() {
-            batch.clear();
-            // An event and its negative stay together, since they mostly share the source.
-            while batch.seeds.len() < E::SEEDS_AT_ONCE && batch.sources.len() < E::PAIRS_AT_ONCE {
-                let Some(pairs) = rows.next() else { break };
-                pairs.into_iter().for_each(|(source, candidate)| batch.pair(source, candidate));
-            }
-            let pairs = batch.sources.len();
-            let dropout_key = DropoutKey { seed: dropout_key.seed ^ (piece << 32), ..dropout_key };
-            let mut tape = workspace.train(&self.parameters, dropout_key).with_matmul(matmul);
-            let logits = self.encoder.logits(&mut tape, past, state, batch, lists);
-            let labels = tape.input(pairs, 1, |labels| {
-                labels.iter_mut().step_by(2).for_each(|label| *label = 1.0)
-            });
-            let loss = tape.cross_entropy(logits, labels);
-            let loss = tape.scale(loss, (pairs as f64 * share_of_pair) as f32);
-            sum += f64::from(tape.scalar(loss));
-            tape.backward(loss, gradients);
-            piece += 1;
-        }
-        sum
-    }
-}
+    fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 
-/// All pairs of some questions, in order.
-pub fn pairs_of(ask: &Queries) -> impl Iterator<Item = (Seed, NodeId)> {
-    ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)))
-}
-
-/// Most lanes of a batch. A lane goes through its pieces by itself, and threads share the lanes:
-/// threads that share every operation wait for one another after each. Lanes have gradients of
-/// their own, which are added up in the end, so their number must not depend on the machine.
-const LANES: usize = 4;
-
-/// How many lanes some pairs are worth: each is to have a piece at least.
-fn lanes<E: Encoder>(pairs: usize, most: usize) -> usize {
-    (pairs / E::PAIRS_AT_ONCE).max(pairs / E::SEEDS_AT_ONCE).clamp(1, most)
-}
-
-/// Goes through lanes, each alone on a thread unless there are more threads than lanes.
-fn share_lanes<L: Send, T: Send>(lanes: Vec<L>, run: impl Fn(L) -> T + Send + Sync) -> Vec<T> {
-    let alone = lanes.len() >= rayon::current_num_threads();
-    let run = |lane| if alone { lstep_tensor::alone(|| run(lane)) } else { run(lane) };
-    lstep_tensor::awake(|| lanes.into_par_iter().with_max_len(1).map(run).collect())
-}
-
-impl<E: Encoder> Clone for Learned<E> {
-    fn clone(&self) -> Learned<E> {
-        Learned {
-            encoder: self.encoder.clone(),
-            parameters: self.parameters.clone(),
-            scratch: ScratchPool::default(),
-            spare: Mutex::default(),
-        }
-    }
-}
-
-impl<E: Encoder> Model for Learned<E> {
-    type State = E::State;
-
-    fn begin(&self, info: &StreamInfo) -> E::State {
-        self.encoder.begin(info)
-    }
-
-    /// Logits, whose order is that of the probabilities and which never saturate.
-    fn score(&self, past: Past<'_>, state: &E::State, ask: &Queries) -> Result<Scores> {
-        self.encoder.feature_widths().check(past)?;
-        let pairs: Vec<(Seed, NodeId)> = pairs_of(ask).collect();
-        let each =
-            pairs.len().div_ceil(lanes::<E>(pairs.len(), 2 * rayon::current_num_threads())).max(1);
-        // A true destination and its negative stay together: they mostly share the source, and
-        // `ReleasedPadding` counts on it.
-        let each = each.next_multiple_of(2);
-        let mut values = vec![0.0; pairs.len()];
-        let work = pairs.chunks(each).zip(values.chunks_mut(each)).collect();
-        share_lanes(work, |(pairs, values)| {
-            self.scratch.with(|room| self.score_lane(past, state, pairs, room, values))
-        });
-        Scores::new(ask, values)
-    }
-
-    fn observe(&self, known: Revealed<'_>, state: &mut E::State, step: &[Event]) -> Result<()> {
-        self.scratch.with(|room| self.encoder.observe(&self.parameters, room, known, state, step));
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<()> {
         Ok(())
-    }
-}
-
-impl<E: Encoder> Learner for Learned<E> {
-    fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut Parameters {
-        &mut self.parameters
-    }
-
-    /// Mean binary cross-entropy over the events and as many negatives.
-    fn loss(
-        &self,
-        past: Past<'_>,
-        state: &E::State,
-        batch: TrainBatch<'_>,
-        TrainContext { dropout_key, matmul, gradients, .. }: TrainContext<'_>,
-    ) -> Result<Option<f64>> {
-        self.encoder.feature_widths().check(past)?;
-        if batch.events.is_empty() {
-            return Ok(None);
-        }
-        let pairs = 2 * batch.events.len();
-        let lanes = lanes::<E>(pairs, LANES);
-        let each = batch.events.len().div_ceil(lanes);
-        let parts: Vec<TrainBatch<'_>> = batch
-            .events
-            .chunks(each)
-            .zip(batch.negatives.chunks(each))
-            .map(|(events, negatives)| TrainBatch { events, negatives })
-            .collect();
-        let mut spare =
-            std::mem::take(&mut *self.spare.lock().expect("nobody panics while holding it"));
-        spare.resize_with(parts.len() - 1, || Gradients::of(&self.parameters));
-        spare.iter_mut().for_each(Gradients::zero);
-        let work = std::iter::once(&mut *gradients).chain(&mut spare).zip(parts).enumerate();
-        let work: Vec<_> = work.collect();
-        let losses = share_lanes(work, |(lane, (gradients, part))| {
-            self.scratch.with(|room| {
-                let dropout_key =
-                    DropoutKey { seed: dropout_key.seed ^ (lane as u64) << 48, ..dropout_key };
-                self.lane_loss(
-                    past,
-                    state,
-                    part,
-                    room,
-                    1.0 / pairs as f64,
-                    (dropout_key, matmul, gradients),
-                )
-            })
-        });
-        gradients.add(&spare);
-        *self.spare.lock().expect("nobody panics while holding it") = spare;
-        Ok(Some(losses.iter().sum()))
-    }
-
-    fn save_state<'a>(&self, state: &'a E::State, checkpoint: &mut Checkpoint<'a>) {
-        self.encoder.save_state(state, checkpoint);
-    }
-
-    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<E::State> {
-        self.encoder.load_state(info, checkpoint)
     }
 }

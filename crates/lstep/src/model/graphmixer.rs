@@ -18,15 +18,20 @@
 //! are all the same row, b_in. The last layer of the last mixer is applied to the mean of the
 //! tokens, and the dropout behind it differs as [`FeedForward`](crate::nn::FeedForward) says.
 
+use super::Composite;
 use super::StreamInfo;
 use super::checks::{check_dropout, within};
-use super::encoder::{Encoder, FeatureWidths, PairBatch, Scratch};
-use super::neighbours::{Meetings, Sampling};
+use super::encoder::{
+    Chunk, Encoded, ForwardContext, Mode, NodeEncoder, ObserveScratch, edge_features,
+};
+use super::mlp::Mlp;
+use super::neighbours::{NeighbourBatch, Sampling};
+use super::scratch::FeatureWidths;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::{Past, Revealed, Seed};
-use crate::nn::{Linear, Mixer, MixerWidths, Predictor, frequencies};
+use crate::nn::{Linear, Mixer, MixerWidths, frequencies};
 use lstep_tensor::{Activation, Parameters, Tape, Var};
 use serde::{Deserialize, Serialize};
 
@@ -100,52 +105,62 @@ impl GraphMixerConfig {
     }
 }
 
+/// GraphMixer.
+pub type GraphMixer = Composite<GraphMixerEncoder, Mlp>;
+
+impl GraphMixer {
+    /// A model with weights drawn from a seed.
+    pub fn new(config: GraphMixerConfig, seed: u64) -> Result<GraphMixer> {
+        Composite::build(seed, |parameters| {
+            let encoder = GraphMixerEncoder::new(config, parameters)?;
+            let head = Mlp::add(parameters, encoder.config.node_width);
+            Ok((encoder, head))
+        })
+    }
+}
+
 /// The encoder: settings and weights.
 #[derive(Clone)]
-pub struct GraphMixer {
+pub struct GraphMixerEncoder {
     config: GraphMixerConfig,
     token: Linear,
     mixers: Vec<Mixer>,
     out: Linear,
-    predictor: Predictor,
 }
 
-impl GraphMixer {
-    /// Encodings of seeds, [seeds, d_N].
-    fn encode<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
-        batch: &PairBatch,
-        meetings: &mut Meetings,
-    ) -> Var {
-        meetings.gather(past, &batch.seeds, self.config.recent, self.config.sampling);
-        let link = self.link(tape, past, meetings);
-        let channels = self.config.channels;
-        let from_link = self.out.apply_to(tape, link, 0..channels);
-        let width = past.node_feature_width();
-        if width == 0 {
-            return from_link;
-        }
-        let node = self.node(tape, past, &batch.seeds);
-        let weight = tape.parameter(self.out.weight);
-        let weight = tape.columns(weight, channels..channels + width);
-        let from_node = tape.linear(node, weight, None, Activation::Identity);
-        tape.add(from_link, from_node)
+impl GraphMixerEncoder {
+    /// The encoder with weights added to the parameters.
+    pub fn new(config: GraphMixerConfig, parameters: &mut Parameters) -> Result<GraphMixerEncoder> {
+        config.check()?;
+        let inner = |expansion: f64, width: usize| ((expansion * width as f64) as usize).max(1);
+        let widths = MixerWidths {
+            tokens: config.recent,
+            channels: config.channels,
+            token_inner: inner(config.token_expansion, config.recent),
+            channel_inner: inner(config.channel_expansion, config.channels),
+        };
+        let inputs = config.time_width + config.edge_width;
+        let token = Linear::add(parameters, "token", inputs, config.channels);
+        let mixers = (0..config.layers)
+            .map(|layer| Mixer::add(parameters, &format!("mixer.{layer}"), widths))
+            .collect();
+        let inputs = config.channels + config.node_width;
+        let out = Linear::add(parameters, "out", inputs, config.node_width);
+        Ok(GraphMixerEncoder { config, token, mixers, out })
     }
 
     /// h_E of all seeds, [seeds, channels]. Seeds without events all have the same, so one of them
     /// is mixed for all.
-    fn link<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
+    fn link<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, neighbours: &NeighbourBatch) -> Var {
         let (recent, dropout) = (self.config.recent, self.config.dropout as f32);
-        let mut hidden = self.tokens(tape, past, meetings);
+        let mut hidden = self.tokens(tape, past, neighbours);
         let (last, before) = self.mixers.split_last().expect("at least one mixer");
         for mixer in before {
             hidden = mixer.apply(tape, hidden, dropout);
         }
         let mixed = last.apply_to_mean(tape, hidden, recent, dropout);
         let mut next = 0;
-        let blocks = meetings.spans().map(|span| {
+        let blocks = neighbours.spans().map(|span| {
             if span.is_empty() {
                 0
             } else {
@@ -162,29 +177,27 @@ impl GraphMixer {
         let width = past.node_feature_width();
         tape.input(seeds.len(), width, |values| {
             for (&seed, sum) in seeds.iter().zip(values.chunks_mut(width)) {
-                let neighbours = past.recent(seed, self.config.window);
-                let share = 1.0 / neighbours.len().max(1) as f32;
-                for meeting in neighbours {
-                    let features = past.node_features(meeting.neighbour);
+                let recent = past.recent(seed, self.config.window);
+                let share = 1.0 / recent.len().max(1) as f32;
+                for neighbour in recent {
+                    let features = past.node_features(neighbour.node());
                     sum.iter_mut().zip(features).for_each(|(sum, x)| *sum += share * x);
                 }
-                sum.iter_mut().zip(past.node_features(seed.node)).for_each(|(sum, x)| *sum += x);
+                sum.iter_mut().zip(past.node_features(seed.node())).for_each(|(sum, x)| *sum += x);
             }
         })
     }
 
     /// H of a seed without events, then of all that have some, [blocks K, channels]. The layer is
     /// applied to events that are there, and each missing one is its bias.
-    fn tokens<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, meetings: &Meetings) -> Var {
+    fn tokens<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, neighbours: &NeighbourBatch) -> Var {
         let (ages, frequencies) = (
-            tape.times(meetings.ages.iter().copied()),
+            tape.times(neighbours.ages().iter().copied()),
             tape.times(frequencies(self.config.time_width)),
         );
         let mut known = tape.time_encoding(ages, frequencies);
         let edge_width = past.event_feature_width();
-        if edge_width > 0 {
-            let table = tape.borrow(past.event_feature_table(), edge_width);
-            let rows = tape.indices(meetings.events.iter().copied());
+        if let Some((table, rows)) = edge_features(tape, past, neighbours.neighbours()) {
             let features = tape.gather(table, rows);
             known = tape.concat_columns(&[known, features]);
         }
@@ -192,72 +205,63 @@ impl GraphMixer {
         let missing = tape.parameter(self.token.bias);
         let both = tape.concat_rows(&[missing, known]);
         let recent = self.config.recent;
-        let blocks = std::iter::once(0..0).chain(meetings.spans().filter(|span| !span.is_empty()));
+        let blocks =
+            std::iter::once(0..0).chain(neighbours.spans().filter(|span| !span.is_empty()));
         let rows = blocks.flat_map(|span| {
             let missing = recent - span.len();
-            std::iter::repeat_n(0, missing).chain(span.map(|meeting| meeting + 1))
+            std::iter::repeat_n(0, missing).chain(span.map(|place| place + 1))
         });
         let rows = tape.indices(rows);
         tape.gather(both, rows)
     }
 }
 
-impl Encoder for GraphMixer {
-    type Config = GraphMixerConfig;
+impl NodeEncoder for GraphMixerEncoder {
     type State = ();
-    type Lists = Meetings;
-    const SEEDS_AT_ONCE: usize = 48;
-    const PAIRS_AT_ONCE: usize = 65_536;
-
-    fn new(config: GraphMixerConfig, parameters: &mut Parameters) -> Result<GraphMixer> {
-        config.check()?;
-        let inner = |expansion: f64, width: usize| ((expansion * width as f64) as usize).max(1);
-        let widths = MixerWidths {
-            tokens: config.recent,
-            channels: config.channels,
-            token_inner: inner(config.token_expansion, config.recent),
-            channel_inner: inner(config.channel_expansion, config.channels),
-        };
-        let token = Linear::add(
-            parameters,
-            "token",
-            config.time_width + config.edge_width,
-            config.channels,
-        );
-        let mixers = (0..config.layers)
-            .map(|layer| Mixer::add(parameters, &format!("mixer.{layer}"), widths))
-            .collect();
-        let out =
-            Linear::add(parameters, "out", config.channels + config.node_width, config.node_width);
-        let predictor = Predictor::add(parameters, config.node_width);
-        Ok(GraphMixer { config, token, mixers, out, predictor })
-    }
+    type Scratch = NeighbourBatch;
+    type Ahead = ();
 
     fn feature_widths(&self) -> FeatureWidths {
         FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }
     }
 
-    fn begin(&self, _: &StreamInfo) {}
+    fn chunk(&self, _: Mode) -> Chunk {
+        Chunk { seeds: 48, pairs: 65_536 }
+    }
 
-    fn logits<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
+    fn init(&self, _: &StreamInfo) {}
+
+    fn encode<'t>(
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
         (): &'t (),
-        batch: &PairBatch,
-        meetings: &mut Meetings,
-    ) -> Var {
-        let hidden = self.encode(tape, past, batch, meetings);
-        self.predictor.apply_within(tape, hidden, &batch.sources, &batch.candidates)
+        seeds: &[Seed],
+        neighbours: &mut NeighbourBatch,
+    ) -> Encoded {
+        let (past, tape) = (context.past, &mut *context.tape);
+        neighbours.gather(past, seeds, self.config.recent, self.config.sampling);
+        let link = self.link(tape, past, neighbours);
+        let channels = self.config.channels;
+        let mut hidden = self.out.apply_to(tape, link, 0..channels);
+        let width = past.node_feature_width();
+        if width > 0 {
+            let node = self.node(tape, past, seeds);
+            let weight = tape.parameter(self.out.weight);
+            let weight = tape.columns(weight, channels..channels + width);
+            let from_node = tape.linear(node, weight, None, Activation::Identity);
+            hidden = tape.add(hidden, from_node);
+        }
+        Encoded { hidden: Some(hidden), compare: None }
     }
 
     fn observe(
         &self,
         _: &Parameters,
-        _: &mut Scratch<Meetings>,
         _: Revealed<'_>,
         (): &mut (),
         _: &[Event],
+        (): (),
+        _: &mut ObserveScratch<NeighbourBatch>,
     ) {
     }
 

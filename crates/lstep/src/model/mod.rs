@@ -6,43 +6,59 @@
 //! need not know which model they run. [`laws`](crate::audit::laws) says what every model has to
 //! keep. Depends on `graph` and `protocol`'s queries.
 
+mod batch;
+mod cache;
 mod checks;
+mod composite;
 mod config;
 mod counting;
 mod diagnostic;
 mod dygformer;
 mod edgebank;
 mod encoder;
+pub mod features;
 mod graphmixer;
 mod heuristic;
 mod lstep;
+pub mod memory;
+mod mlp;
 mod neighbours;
+mod objective;
 mod popularity;
 mod scratch;
 mod tgn;
 mod trainer;
 
+pub use batch::{BatchOrder, PairBatch};
+pub use cache::{NodeCache, Stamp};
+pub use composite::{Composite, CompositeState};
 pub use config::ModelConfig;
 pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;
-pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
+pub use dygformer::{DyGFormer, DyGFormerConfig, DyGFormerHead, Padding};
 pub use edgebank::{EdgeBank, Memory};
-pub use encoder::{Encoder, Learned};
-pub use graphmixer::{GraphMixer, GraphMixerConfig};
-pub use heuristic::{Heuristic, Signal};
-pub use lstep::{
-    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run,
-    Scope, Start, Variant,
+pub use encoder::{
+    Chunk, Compare, Encoded, ForwardContext, LossBatch, Mode, NoEncoder, NodeEncoder,
+    ObserveScratch, PairHead,
 };
-pub use neighbours::Sampling;
+pub use features::PairConfig;
+pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerEncoder};
+pub use heuristic::{Heuristic, Signal};
+pub(crate) use lstep::ReleasedLeak;
+pub use lstep::{
+    Aggregation, FilterBound, Lstep, LstepConfig, LstepEncoder, LstepState, Movement, Positions,
+    Run, Scope, Start, Variant,
+};
+pub use mlp::Mlp;
+pub use neighbours::{NeighbourBatch, Sampling};
+pub use objective::{Bce, Bpr, Objective};
 pub use popularity::PopTrack;
 pub use scratch::FeatureWidths;
-pub use tgn::{Memories, Tgn, TgnConfig};
+pub use tgn::{Tgn, TgnConfig};
 pub use trainer::{
-    Learner, Negative, OptimizerConfig, TrainBatch, TrainContext, Trainer, new_trainer,
+    LaneGradients, Learner, Local, Negative, OptimizerConfig, Reduce, TrainBatch, TrainContext,
+    TrainStep, Trainer, new_trainer,
 };
-
-pub(crate) use lstep::ReleasedLeak;
 
 use crate::error::Result;
 use crate::event::{Event, Time};

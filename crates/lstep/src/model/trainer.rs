@@ -1,8 +1,9 @@
-//! Learning, for models that can. A counter need not pretend.
+//! Learning: gradients of a batch, their reduction, and the update of the weights.
 //!
-//! A [`Learner`] tells the loss of a batch and its gradients; a [`Trainer`] is a learner joined
-//! with its state and its optimizer, whichever model it is, for the training loop. Labels exist
-//! only in batches, and batches only here.
+//! A [`Learner`] is a model with parameters; a [`Trainer`] joins it with its state and its optimizer,
+//! so that the training loop need not know which model it runs. Gradients are computed in lanes and
+//! added up by a [`Reduce`], which is where several processes meet. Labels exist only in batches,
+//! and batches only here.
 
 use super::{Diagnostic, Joined, Model, Session, StreamInfo};
 use crate::checkpoint::Checkpoint;
@@ -10,9 +11,8 @@ use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::query::{Queries, Scores};
-use lstep_tensor::{
-    Adam, AdamConfig, AdamMoments, DropoutKey, Gradients, Matmul, Parameters, Workspace,
-};
+use lstep_tensor::{Adam, AdamConfig, AdamMoments, DropoutKey, Gradients, Matmul, Parameters};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a step teaches: events that happened, and for each a pair that did not meet then.
@@ -25,11 +25,16 @@ pub struct TrainBatch<'a> {
 }
 
 impl<'a> TrainBatch<'a> {
+    /// Some of the events with their negatives.
+    pub fn slice(self, range: Range<usize>) -> TrainBatch<'a> {
+        TrainBatch { events: &self.events[range.clone()], negatives: &self.negatives[range] }
+    }
+
     /// For each event the pair that met and the one that did not, as a source at the event's time
     /// and a candidate.
     pub fn pairs(self) -> impl Iterator<Item = [(Seed, NodeId); 2]> + 'a {
         self.events.iter().zip(self.negatives).map(|(event, negative)| {
-            let seed = |node| Seed { node, time: event.time };
+            let seed = |node| Seed::new(node, event.time);
             [(seed(event.source), event.destination), (seed(negative.source), negative.destination)]
         })
     }
@@ -44,50 +49,64 @@ pub struct Negative {
     pub destination: NodeId,
 }
 
-/// What a loss is worked out with.
+/// What gradients are computed with.
 pub struct TrainContext<'a> {
     /// What dropout is drawn from.
     pub dropout_key: DropoutKey,
     /// How layers multiply.
     pub matmul: Matmul,
-    /// The memory of tapes.
-    pub workspace: &'a mut Workspace,
-    /// What the loss's gradients are added to.
-    pub gradients: &'a mut Gradients,
+    /// Which lanes of the batch are computed here.
+    pub lanes: Range<usize>,
+    /// How many lanes the batch has in all.
+    pub of: usize,
+    /// What the gradients of each of these lanes are added to.
+    pub gradients: &'a mut [Gradients],
+}
+
+/// What [`Learner::gradients`] gives beside the gradients.
+pub struct LaneGradients<A> {
+    /// Each lane's share of the loss; nothing where there is nothing to learn from yet.
+    pub losses: Option<Vec<f64>>,
+    /// What was computed ahead of the observation of the batch.
+    pub ahead: A,
 }
 
 /// A model whose parameters can be learned.
 pub trait Learner: Model + Clone {
+    /// What can be computed before a step changes the state.
+    type Ahead: Default + Send;
+
     /// The weights.
     fn parameters(&self) -> &Parameters;
 
     /// The weights, to be changed.
     fn parameters_mut(&mut self) -> &mut Parameters;
 
-    /// The loss of a batch; its gradients are added to those of the context. Nothing where there is
-    /// nothing to learn from yet.
-    fn loss(
-        &self,
-        past: Past<'_>,
-        state: &Self::State,
-        batch: TrainBatch<'_>,
-        context: TrainContext<'_>,
-    ) -> Result<Option<f64>>;
+    /// Into how many lanes a batch is cut: as many as wanted, or as many as it is worth. Each lane
+    /// has gradients of its own, which are added in a fixed order, so the number must not depend on
+    /// the machine.
+    fn lanes(&self, _: TrainBatch<'_>, _: Option<usize>) -> usize {
+        1
+    }
 
-    /// [`Learner::loss`] and then [`Model::observe`] of the batch's events, with the same weights.
-    /// A model that can do both at once may.
-    fn loss_and_observe(
+    /// The loss and the gradients of some lanes of a batch, and what its observation needs.
+    fn gradients(
         &self,
         past: Past<'_>,
         known: Revealed<'_>,
-        state: &mut Self::State,
+        state: &Self::State,
         batch: TrainBatch<'_>,
         context: TrainContext<'_>,
-    ) -> Result<Option<f64>> {
-        let loss = self.loss(past, state, batch, context)?;
-        self.observe(known, state, batch.events)?;
-        Ok(loss)
-    }
+    ) -> Result<LaneGradients<Self::Ahead>>;
+
+    /// [`Model::observe`], given what was computed ahead.
+    fn observe_ahead(
+        &self,
+        known: Revealed<'_>,
+        state: &mut Self::State,
+        step: &[Event],
+        ahead: Self::Ahead,
+    ) -> Result<()>;
 
     /// Writes the state into a checkpoint.
     fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);
@@ -95,6 +114,32 @@ pub trait Learner: Model + Clone {
     /// Reads the state that [`Learner::save_state`] wrote.
     fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>)
     -> Result<Self::State>;
+}
+
+/// Adds up the gradients of lanes, within a process or between several.
+pub trait Reduce {
+    /// Which of a batch's lanes are computed here.
+    fn lanes(&self, of: usize) -> Range<usize>;
+
+    /// Leaves the sum over all lanes of all processes in the first gradients, and of the losses in
+    /// the return value. The order of addition is that of lanes, whoever computed them.
+    fn sum(&mut self, gradients: &mut [Gradients], losses: &[f64]) -> Result<f64>;
+}
+
+/// All lanes are computed in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Local;
+
+impl Reduce for Local {
+    fn lanes(&self, of: usize) -> Range<usize> {
+        0..of
+    }
+
+    fn sum(&mut self, gradients: &mut [Gradients], losses: &[f64]) -> Result<f64> {
+        let (first, rest) = gradients.split_first_mut().expect("a batch has a lane at least");
+        first.add(rest);
+        Ok(losses.iter().sum())
+    }
 }
 
 /// How weights follow gradients.
@@ -109,29 +154,62 @@ pub struct OptimizerConfig {
     pub ema: f64,
     /// How layers multiply in batches.
     pub matmul: Matmul,
+    /// Into how many lanes a batch is cut; the model's own choice if absent.
+    pub lanes: Option<usize>,
+}
+
+/// One step of training: what may be seen, what becomes known, and what is learned.
+#[derive(Debug, Clone, Copy)]
+pub struct TrainStep<'a> {
+    /// What the batch's questions may see.
+    pub past: Past<'a>,
+    /// What is known once the step is over.
+    pub known: Revealed<'a>,
+    /// The events and their negatives.
+    pub batch: TrainBatch<'a>,
+    /// What dropout is drawn from.
+    pub dropout_key: DropoutKey,
 }
 
 /// A learner with its state and its optimizer, whichever model it is.
+///
+/// A training step computes gradients, then lets the state follow, then updates the weights. So the
+/// state follows with the weights that the step was predicted with, as it does when scoring.
 pub trait Trainer: Session {
-    /// Learns from a step and observes it, in this order: gradients, state, weights. So the state
-    /// follows with the weights that the step was predicted with, as it does when scoring, and what
-    /// was computed for the one serves the other. Tells the step's loss, if there was one.
-    fn learn(
-        &mut self,
-        past: Past<'_>,
-        known: Revealed<'_>,
-        batch: TrainBatch<'_>,
-        dropout: DropoutKey,
-    ) -> Result<Option<f64>>;
+    /// Into how many lanes a batch is cut.
+    fn lanes(&self, batch: TrainBatch<'_>) -> usize;
 
-    /// Puts the running mean of the weights in the place of those that learn, and back. Nothing
-    /// happens where there is none.
+    /// Computes the gradients of some of `of` lanes, then lets the state follow the step. Gives each
+    /// lane's share of the loss; nothing where there is nothing to learn from yet.
+    fn gradients(
+        &mut self,
+        step: TrainStep<'_>,
+        lanes: Range<usize>,
+        of: usize,
+    ) -> Result<Option<Vec<f64>>>;
+
+    /// The gradients of the lanes that [`Trainer::gradients`] computed, to be added up in the first.
+    fn lane_gradients(&mut self) -> &mut [Gradients];
+
+    /// Updates the weights by the gradients in the first lane, unless the loss is no number.
+    fn apply(&mut self, loss: f64);
+
+    /// Gradients, their sum, and the update. Gives the step's loss, if there was one.
+    fn learn(&mut self, step: TrainStep<'_>, reduce: &mut dyn Reduce) -> Result<Option<f64>> {
+        let of = self.lanes(step.batch);
+        let Some(losses) = self.gradients(step, reduce.lanes(of), of)? else { return Ok(None) };
+        let loss = reduce.sum(self.lane_gradients(), &losses)?;
+        self.apply(loss);
+        Ok(Some(loss))
+    }
+
+    /// Swaps in the EMA weights; call again to swap back. Nothing happens where there are none.
     fn swap_ema(&mut self);
 
-    /// Goes on with this share of the step size that the optimizer began with.
+    /// Sets the learning rate to this share of the one that the optimizer began with.
     fn set_lr_scale(&mut self, share: f64);
 
-    /// Forgets the state, not the weights.
+    /// Resets the state, not the weights.
     fn reset_state(&mut self);
 
     /// How many numbers can be learned.
@@ -150,30 +228,21 @@ pub fn new_trainer<M: Learner + 'static>(
     info: &StreamInfo,
     optimizer: OptimizerConfig,
 ) -> Box<dyn Trainer> {
-    let gradients = Gradients::of(model.parameters());
+    let gradients = vec![Gradients::of(model.parameters())];
     let adam = Adam::new(model.parameters(), optimizer.adam);
     let ema = (optimizer.ema > 0.0).then(|| model.parameters().clone());
     let state = model.begin(info);
     let joined = Joined { model: Arc::new(model), state };
-    Box::new(ModelTrainer {
-        joined,
-        info: info.clone(),
-        gradients,
-        adam,
-        ema,
-        optimizer,
-        workspace: Workspace::new(),
-    })
+    Box::new(ModelTrainer { joined, info: info.clone(), gradients, adam, ema, optimizer })
 }
 
 struct ModelTrainer<M: Learner> {
     joined: Joined<M>,
     info: StreamInfo,
-    gradients: Gradients,
+    gradients: Vec<Gradients>,
     adam: Adam,
     ema: Option<Parameters>,
     optimizer: OptimizerConfig,
-    workspace: Workspace,
 }
 
 impl<M: Learner + 'static> Session for ModelTrainer<M> {
@@ -199,42 +268,53 @@ impl<M: Learner + 'static> Session for ModelTrainer<M> {
 }
 
 impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
-    fn learn(
+    fn lanes(&self, batch: TrainBatch<'_>) -> usize {
+        self.joined.model.lanes(batch, self.optimizer.lanes)
+    }
+
+    fn gradients(
         &mut self,
-        past: Past<'_>,
-        known: Revealed<'_>,
-        batch: TrainBatch<'_>,
-        dropout: DropoutKey,
-    ) -> Result<Option<f64>> {
+        TrainStep { past, known, batch, dropout_key }: TrainStep<'_>,
+        lanes: Range<usize>,
+        of: usize,
+    ) -> Result<Option<Vec<f64>>> {
         lstep_tensor::awake(|| {
-            self.gradients.zero();
             let Joined { model, state } = &mut self.joined;
+            self.gradients.resize_with(lanes.len().max(1), || Gradients::of(model.parameters()));
+            self.gradients.iter_mut().for_each(Gradients::zero);
             let matmul = self.optimizer.matmul;
-            let context = TrainContext {
-                dropout_key: dropout,
-                matmul,
-                workspace: &mut self.workspace,
-                gradients: &mut self.gradients,
-            };
-            let loss = model.loss_and_observe(past, known, state, batch, context)?;
-            // Weights that a loss without a number has touched are lost; whoever asked learns of it
-            // by the loss.
-            if loss.is_some_and(f64::is_finite) {
-                if let Some(largest) = self.optimizer.clip {
-                    self.gradients.clip_norm(largest);
-                }
-                // A fork that still evaluates keeps the weights it was given.
-                let model = Arc::make_mut(&mut self.joined.model);
-                self.adam.step(model.parameters_mut(), &self.gradients);
-                if let Some(ema) = &mut self.ema {
-                    // The plain mean at first, so that the weights before learning are soon
-                    // forgotten.
-                    let share = (1.0 - self.optimizer.ema).max(1.0 / self.adam.steps() as f64);
-                    ema.approach(model.parameters(), share as f32);
-                }
-            }
-            Ok(loss)
+            let gradients = &mut self.gradients;
+            let context = TrainContext { dropout_key, matmul, lanes, of, gradients };
+            let LaneGradients { losses, ahead } =
+                model.gradients(past, known, state, batch, context)?;
+            model.observe_ahead(known, state, batch.events, ahead)?;
+            Ok(losses)
         })
+    }
+
+    fn lane_gradients(&mut self) -> &mut [Gradients] {
+        &mut self.gradients
+    }
+
+    fn apply(&mut self, loss: f64) {
+        // Weights that a loss without a number has touched are lost; the caller sees the loss.
+        if !loss.is_finite() {
+            return;
+        }
+        lstep_tensor::awake(|| {
+            let gradients = &mut self.gradients[0];
+            if let Some(largest) = self.optimizer.clip {
+                gradients.clip_norm(largest);
+            }
+            // A fork that still evaluates keeps the weights it was given.
+            let model = Arc::make_mut(&mut self.joined.model);
+            self.adam.step(model.parameters_mut(), gradients);
+            if let Some(ema) = &mut self.ema {
+                // The plain mean at first, so that the weights before learning are soon forgotten.
+                let share = (1.0 - self.optimizer.ema).max(1.0 / self.adam.steps() as f64);
+                ema.approach(model.parameters(), share as f32);
+            }
+        });
     }
 
     fn swap_ema(&mut self) {

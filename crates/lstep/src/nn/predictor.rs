@@ -6,9 +6,9 @@ use lstep_tensor::{Activation, Indices, Pair, Parameters, Tape, Var};
 /// y = w relu(W [h_u | h_v] + b) + c.
 #[derive(Debug, Clone, Copy)]
 pub struct Predictor {
-    inner: Linear,
-    outer: Linear,
-    width: usize,
+    pub(crate) inner: Linear,
+    pub(crate) outer: Linear,
+    pub(crate) width: usize,
 }
 
 impl Predictor {
@@ -19,19 +19,6 @@ impl Predictor {
             outer: Linear::add(parameters, "predict.out", width, 1),
             width,
         }
-    }
-
-    /// Logits of pairs of rows of one matrix of encodings, [n, width] to [pairs, 1].
-    pub fn apply_within(
-        self,
-        tape: &mut Tape<'_>,
-        hidden: Var,
-        first: &[u32],
-        second: &[u32],
-    ) -> Var {
-        let (first, second) =
-            (tape.indices(first.iter().copied()), tape.indices(second.iter().copied()));
-        self.apply(tape, (hidden, first), (hidden, second))
     }
 
     /// Logits of pairs of encodings, [pairs, 1]: rows `first` of u, [n, width], with rows `second`

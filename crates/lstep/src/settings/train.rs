@@ -34,6 +34,11 @@ pub struct TrainConfig {
     /// everything is several times slower.
     #[serde(with = "MatmulName", alias = "products", skip_serializing_if = "is_f32")]
     pub matmul: Matmul,
+    /// Into how many lanes a batch is cut, from 1 to 64; the model's own choice if absent. Each lane
+    /// has gradients of its own, which are added in order, so the number decides the last bits of
+    /// every weight; the number of threads never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<usize>,
     /// Seed of initial weights and of training's negatives.
     pub seed: u64,
     /// Share of training's negatives that are pairs which met earlier in training, not in the same
@@ -79,6 +84,7 @@ impl Default for TrainConfig {
             clip: None,
             ema: 0.0,
             matmul: Matmul::F32,
+            lanes: None,
             seed: 0,
             historical: 0.0,
             novel: 0.0,
@@ -91,7 +97,13 @@ impl TrainConfig {
     /// How weights follow gradients.
     pub fn optimizer(&self) -> OptimizerConfig {
         let adam = AdamConfig { learning_rate: self.learning_rate, ..AdamConfig::default() };
-        OptimizerConfig { adam, clip: self.clip, ema: self.ema, matmul: self.matmul }
+        OptimizerConfig {
+            adam,
+            clip: self.clip,
+            ema: self.ema,
+            matmul: self.matmul,
+            lanes: self.lanes,
+        }
     }
 
     /// Whether layers are to multiply as this processor can only do slowly.
@@ -140,6 +152,9 @@ impl TrainConfig {
                 self.ema,
                 "it has to be at least 0 and below 1",
             ));
+        }
+        if let Some(lanes) = self.lanes.filter(|lanes| !(1..=64).contains(lanes)) {
+            return Err(Error::setting("train.lanes", lanes, "it has to be from 1 to 64"));
         }
         let positive = |value: f64| value > 0.0 && value.is_finite();
         if !positive(self.learning_rate) {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::event::NodeSet;
 use crate::event::{Event, Events, NodeId, pair_key};
 use crate::graph::EventLog;
-use crate::model::{Negative, TrainBatch, Trainer};
+use crate::model::{Local, Negative, TrainBatch, TrainStep, Trainer};
 use crate::protocol::{Split, StepRule, Visibility, cut};
 use crate::rng::KeyedRng;
 use crate::settings::TrainConfig;
@@ -53,7 +53,7 @@ impl TrainingStream {
         let destinations: NodeSet = events.destinations().iter().copied().collect();
         let steps = cut(&events, 0..events.len() as u32, rule, visibility);
         let (pairs, known) = if train.historical + train.novel > 0.0 {
-            first_meetings(&events, &steps)
+            first_pairs(&events, &steps)
         } else {
             Default::default()
         };
@@ -95,7 +95,7 @@ impl TrainingStream {
         let mut draw = KeyedRng::new(&[self.seed, 0x7ea, u64::from(epoch), step as u64]);
         let negatives = self.negatives(&events, step, &mut draw);
         let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
-        let mask = lstep_tensor::DropoutKey {
+        let dropout_key = lstep_tensor::DropoutKey {
             seed: self.seed,
             step: u64::from(epoch) << 32 | step as u64,
         };
@@ -104,7 +104,13 @@ impl TrainingStream {
             let before = u64::from(epoch - 1) * self.steps.len() as u64 + step as u64;
             trainer.set_lr_scale(0.5f64.powf(before as f64 / half_life));
         }
-        trainer.learn(self.log.past(horizon), self.log.revealed(span.end), batch, mask)
+        let step = TrainStep {
+            past: self.log.past(horizon),
+            known: self.log.revealed(span.end),
+            batch,
+            dropout_key,
+        };
+        trainer.learn(step, &mut Local)
     }
 
     /// One negative for each event of a step.
@@ -177,7 +183,7 @@ impl TrainingStream {
 }
 
 /// All pairs in the order in which they first met, and how many of them met before each step.
-fn first_meetings(events: &Events, steps: &[Range<u32>]) -> (Vec<Negative>, Vec<u32>) {
+fn first_pairs(events: &Events, steps: &[Range<u32>]) -> (Vec<Negative>, Vec<u32>) {
     let (mut seen, mut pairs, mut known) =
         (FxHashSet::default(), Vec::new(), Vec::with_capacity(steps.len()));
     for step in steps {

@@ -4,7 +4,7 @@
 use lstep::audit::laws::check_config;
 use lstep::audit::laws::{Breach, Check, Law, check_model};
 use lstep::event::{Event, Events, Features, NodeId, Time};
-use lstep::graph::{EventLog, Past, Revealed, Seed};
+use lstep::graph::{EventLog, Past, Revealed};
 use lstep::model::{
     Aggregation, DyGFormerConfig, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding,
     PairConfig, Sampling, Scope, Start, StreamInfo, TgnConfig, Variant, open,
@@ -185,15 +185,17 @@ impl Model for Outlaw {
                 let met = past
                     .history(row.seed())
                     .iter()
-                    .filter(|meeting| meeting.neighbour == candidate)
+                    .filter(|neighbour| neighbour.node() == candidate)
                     .count();
-                // A made-up time looks over the question's own.
-                let far = Seed {
-                    node: row.source,
-                    time: Time::new(row.time.value() + 1e6).expect("finite"),
-                };
-                let foreseen =
-                    past.history(far).iter().map(|meeting| f64::from(meeting.neighbour.0)).sum();
+                // No seed can be made up, so it asks queries of its own at a later time.
+                let mut later = Queries::new();
+                let far = Time::new(row.time.value() + 1e6).expect("finite");
+                later.push(row.source, far, [candidate]);
+                let foreseen = past
+                    .history(later.row(0).seed())
+                    .iter()
+                    .map(|neighbour| f64::from(neighbour.node().0))
+                    .sum();
                 values.push(match self.law {
                     Law::Threads => met as f64 + rayon::current_num_threads() as f64,
                     Law::Place => met as f64 + place as f64,

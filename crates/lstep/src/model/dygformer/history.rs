@@ -2,10 +2,10 @@
 //! histories.
 //!
 //! Everything here happens before any tensor. A history begins with the seed's own node, then come
-//! its newest meetings, oldest first.
+//! its newest recent, oldest first.
 
 use crate::event::NodeId;
-use crate::graph::{Past, Seed};
+use crate::graph::{Neighbour, Past, Seed};
 use std::ops::Range;
 
 /// Histories of the distinct seeds of a call, one after the other.
@@ -14,8 +14,8 @@ pub struct Histories {
     offsets: Vec<usize>,
     nodes: Vec<NodeId>,
     ages: Vec<f64>,
-    /// The number of the event; nothing for the seed's own node.
-    events: Vec<Option<u32>>,
+    /// The neighbour; nothing for the seed's own node.
+    neighbours: Vec<Option<Neighbour>>,
     /// How often each entry's node appears in its own history.
     counts: Vec<u32>,
     /// A counter for each node, zero between calls.
@@ -29,16 +29,16 @@ impl Histories {
         self.offsets.push(0);
         self.nodes.clear();
         self.ages.clear();
-        self.events.clear();
+        self.neighbours.clear();
         self.counts.clear();
         for &seed in seeds {
-            let meetings = past.recent(seed, longest - 1);
-            self.nodes.push(seed.node);
+            let recent = past.recent(seed, longest - 1);
+            self.nodes.push(seed.node());
             self.ages.push(0.0);
-            self.events.push(None);
-            self.nodes.extend(meetings.iter().map(|meeting| meeting.neighbour));
-            self.ages.extend(meetings.iter().map(|meeting| seed.time.since(meeting.time)));
-            self.events.extend(meetings.iter().map(|meeting| Some(meeting.event)));
+            self.neighbours.push(None);
+            self.nodes.extend(recent.iter().map(|neighbour| neighbour.node()));
+            self.ages.extend(recent.iter().map(|neighbour| seed.time().since(neighbour.time())));
+            self.neighbours.extend(recent.iter().copied().map(Some));
             let from = self.offsets[self.offsets.len() - 1];
             self.offsets.push(self.nodes.len());
             self.count_own(from..self.nodes.len());
@@ -65,9 +65,9 @@ impl Histories {
         &self.ages[span]
     }
 
-    /// The events of entries; nothing for the seed's own node.
-    pub fn events(&self, span: Range<usize>) -> &[Option<u32>] {
-        &self.events[span]
+    /// The neighbour of an entry; nothing for the seed's own node.
+    pub fn neighbour(&self, entry: usize) -> Option<Neighbour> {
+        self.neighbours[entry]
     }
 
     /// Calls `each(count in its own history, count in the other's)` for each entry of a seed's
@@ -116,7 +116,7 @@ mod tests {
             log.push(NodeId(source), NodeId(destination), time(number as f64), &[])
                 .expect("in order");
         }
-        let seeds = [0, 1, 9].map(|node| Seed { node: NodeId(node), time: time(9.0) });
+        let seeds = [0, 1, 9].map(|node| Seed::new(NodeId(node), time(9.0)));
         let mut histories = Histories::default();
         histories.gather(log.past(5), &seeds, 8);
         let mut counted = |seed, other| {

@@ -24,18 +24,19 @@ pub use config::{DyGFormerConfig, Padding};
 pub use history::Histories;
 pub(crate) use released_padding::ReleasedPadding;
 
-use super::StreamInfo;
-use super::encoder::{Encoder, FeatureWidths, PairBatch, Scratch};
+use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};
+use super::scratch::FeatureWidths;
+use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::{Past, Revealed};
+use crate::graph::Past;
 use crate::nn::{Linear, Predictor, TimeEncoder, Transformer};
 use lstep_tensor::{Activation, Blocks, Parameters, Segments, Tape, Var, Weighting};
 
 /// The encoder: settings and weights.
 #[derive(Clone)]
-pub struct DyGFormer {
+pub struct DyGFormerHead {
     config: DyGFormerConfig,
     time: TimeEncoder,
     count_in: Linear,
@@ -88,7 +89,7 @@ impl Patches {
         empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
     ) {
         let Patches { histories, firsts, offsets, rows, repeats, counts, sides } = self;
-        histories.gather(past, &batch.seeds, config.longest);
+        histories.gather(past, batch.seeds(), config.longest);
         let patches = |histories: &Histories, seed: u32| {
             histories.span(seed).len().div_ceil(config.patch) as u32
         };
@@ -104,7 +105,8 @@ impl Patches {
         repeats.clear();
         counts.clear();
         sides.iter_mut().for_each(Side::clear);
-        for (pair, (&source, &candidate)) in batch.sources.iter().zip(&batch.candidates).enumerate()
+        for (pair, (&source, &candidate)) in
+            batch.sources().iter().zip(batch.candidates()).enumerate()
         {
             let lengths = [source, candidate].map(|seed| patches(histories, seed));
             let empty = empty(pair, lengths);
@@ -151,7 +153,51 @@ impl Side {
     }
 }
 
-impl DyGFormer {
+impl DyGFormerHead {
+    /// The head with weights added to the parameters.
+    pub fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<DyGFormerHead> {
+        config.check()?;
+        let DyGFormerConfig {
+            time_width,
+            node_width,
+            edge_width,
+            channel_width,
+            patch,
+            layers,
+            ..
+        } = config;
+        let time = TimeEncoder::add(parameters, time_width);
+        let width = 4 * channel_width;
+        let transformers = (0..layers)
+            .map(|layer| Transformer::add(parameters, &format!("transformer.{layer}"), width))
+            .collect();
+        let mut layer = |name: &str, inputs: usize, outputs: usize| {
+            Linear::add(parameters, name, inputs, outputs)
+        };
+        let (count_in, count_out) =
+            (layer("count.in", 1, channel_width), layer("count.out", channel_width, channel_width));
+        let mut channel = |name: &str, inputs: usize| layer(name, patch * inputs, channel_width);
+        let (node_patch, edge_patch) =
+            (channel("patch.node", node_width), channel("patch.edge", edge_width));
+        let (time_patch, count_patch) =
+            (channel("patch.time", time_width), channel("patch.count", channel_width));
+        let out = layer("out", width, node_width);
+        let predictor = Predictor::add(parameters, node_width);
+        Ok(DyGFormerHead {
+            config,
+            time,
+            count_in,
+            count_out,
+            node_patch,
+            edge_patch,
+            time_patch,
+            count_patch,
+            transformers,
+            out,
+            predictor,
+        })
+    }
+
     /// Node, event and time channels of all patches of all seeds, the empty patch first: [1 +
     /// patches, 3 channel_width].
     fn of_seeds<'t>(&self, tape: &mut Tape<'t>, past: Past<'t>, patches: &Patches) -> Var {
@@ -181,8 +227,8 @@ impl DyGFormer {
         });
         let edge = (past.event_feature_width() > 0).then(|| {
             entry_rows(edge_width, &|entry, row| {
-                if let Some(event) = histories.events(entry..entry + 1)[0] {
-                    let features = past.event_features(event);
+                if let Some(neighbour) = histories.neighbour(entry) {
+                    let features = past.event_features(&neighbour);
                     row[..features.len()].copy_from_slice(features);
                 }
             })
@@ -293,12 +339,12 @@ impl DyGFormer {
     /// The logits of pairs whose histories are filled up as `empty` says.
     fn logits_filled<'t>(
         &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
+        context: &mut ForwardContext<'_, 't>,
         batch: &PairBatch,
         patches: &mut Patches,
         empty: impl Fn(usize, [u32; 2]) -> [u32; 2],
     ) -> Var {
+        let (past, tape) = (context.past, &mut *context.tape);
         patches.gather(past, batch, &self.config, empty);
         let mut hidden = self.joined(tape, past, patches);
         let blocks = Blocks {
@@ -322,92 +368,61 @@ impl DyGFormer {
         let means = last.apply_to_means(tape, hidden, blocks, means);
         let [source, candidate] =
             means.map(|mean| self.out.apply(tape, mean, Activation::Identity));
-        let pairs = tape.indices(0..batch.sources.len() as u32);
+        let pairs = tape.indices(0..batch.len() as u32);
         self.predictor.apply(tape, (source, pairs), (candidate, pairs))
     }
 }
 
-impl Encoder for DyGFormer {
-    type Config = DyGFormerConfig;
-    type State = ();
-    type Lists = Patches;
-    const SEEDS_AT_ONCE: usize = 4_096;
-    const PAIRS_AT_ONCE: usize = 32;
+/// DyGFormer: its head looks at both nodes together.
+pub type DyGFormer = Composite<NoEncoder, DyGFormerHead>;
 
-    fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<DyGFormer> {
-        config.check()?;
-        let DyGFormerConfig {
-            time_width,
-            node_width,
-            edge_width,
-            channel_width,
-            patch,
-            layers,
-            ..
-        } = config;
-        let time = TimeEncoder::add(parameters, time_width);
-        let width = 4 * channel_width;
-        let transformers = (0..layers)
-            .map(|layer| Transformer::add(parameters, &format!("transformer.{layer}"), width))
-            .collect();
-        let mut layer = |name: &str, inputs: usize, outputs: usize| {
-            Linear::add(parameters, name, inputs, outputs)
-        };
-        let (count_in, count_out) =
-            (layer("count.in", 1, channel_width), layer("count.out", channel_width, channel_width));
-        let mut channel = |name: &str, inputs: usize| layer(name, patch * inputs, channel_width);
-        let (node_patch, edge_patch) =
-            (channel("patch.node", node_width), channel("patch.edge", edge_width));
-        let (time_patch, count_patch) =
-            (channel("patch.time", time_width), channel("patch.count", channel_width));
-        let out = layer("out", width, node_width);
-        let predictor = Predictor::add(parameters, node_width);
-        Ok(DyGFormer {
-            config,
-            time,
-            count_in,
-            count_out,
-            node_patch,
-            edge_patch,
-            time_patch,
-            count_patch,
-            transformers,
-            out,
-            predictor,
+impl DyGFormer {
+    /// A model with weights drawn from a seed.
+    pub fn new(config: DyGFormerConfig, seed: u64) -> Result<DyGFormer> {
+        Composite::build(seed, |parameters| {
+            Ok((NoEncoder, DyGFormerHead::new(config, parameters)?))
         })
     }
+}
 
-    fn feature_widths(&self) -> FeatureWidths {
+/// Pairs taken at once.
+const CHUNK: Chunk = Chunk { seeds: 4_096, pairs: 32 };
+
+impl PairHead<NoEncoder> for DyGFormerHead {
+    type State = ();
+    type Scratch = Patches;
+    type Prepared = ();
+
+    fn feature_widths(&self, _: &NoEncoder) -> FeatureWidths {
         FeatureWidths { node: self.config.node_width, edge: self.config.edge_width }
     }
 
-    fn begin(&self, _: &StreamInfo) {}
+    fn chunk(&self, _: &NoEncoder, _: Mode) -> Chunk {
+        CHUNK
+    }
+
+    fn init(&self, _: &StreamInfo) {}
+
+    fn prepare(&self, _: &NoEncoder, _: &Parameters, _: Past<'_>) {}
 
     fn logits<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
         (): &'t (),
-        batch: &PairBatch,
+        _: &Encoded,
+        pairs: &PairBatch,
+        _: Option<&'t ()>,
         patches: &mut Patches,
     ) -> Var {
         let all = (self.config.longest / self.config.patch) as u32;
         let padding = self.config.padding;
-        self.logits_filled(tape, past, batch, patches, |_, lengths| match padding {
+        self.logits_filled(context, pairs, patches, |_, lengths| match padding {
             Padding::Full => lengths.map(|length| all - length),
             Padding::None => [0, 0],
         })
     }
 
-    fn observe(
-        &self,
-        _: &Parameters,
-        _: &mut Scratch<Patches>,
-        _: Revealed<'_>,
-        (): &mut (),
-        _: &[Event],
-    ) {
-    }
+    fn observe(&self, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

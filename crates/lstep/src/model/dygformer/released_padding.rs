@@ -8,27 +8,34 @@
 //! [`DyGFormer`] with that fault. No setting leads here, only the crate can make one, and it cannot
 //! be saved.
 
-use super::{DyGFormer, DyGFormerConfig, Patches};
+use super::{DyGFormerConfig, DyGFormerHead, Patches};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
-use crate::model::encoder::{Encoder, FeatureWidths, Learned, PairBatch, Scratch, pairs_of};
-use crate::model::{Learner, Model, StreamInfo, TrainBatch, TrainContext};
+use crate::model::composite::{CompositeState, pairs_of};
+use crate::model::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};
+use crate::model::{
+    Composite, FeatureWidths, LaneGradients, Learner, Model, PairBatch, StreamInfo, TrainBatch,
+    TrainContext,
+};
 use crate::query::{Queries, Scores};
-use lstep_tensor::{Parameters, Tape, Var};
+use lstep_tensor::{Parameters, Var};
 
 /// DyGFormer that fills histories up to the longest of the step's true events, or of its negatives.
 #[derive(Clone)]
 pub struct ReleasedPadding {
     config: DyGFormerConfig,
-    filled: Learned<Filled>,
+    filled: Composite<NoEncoder, Filled>,
 }
 
 impl ReleasedPadding {
     /// A model with weights drawn from a seed: those that an honest one begins with.
     pub fn new(config: DyGFormerConfig, seed: u64) -> Result<ReleasedPadding> {
-        Ok(ReleasedPadding { filled: Learned::new(config.clone(), seed)?, config })
+        let filled = Composite::build(seed, |parameters| {
+            Ok((NoEncoder, Filled { honest: DyGFormerHead::new(config.clone(), parameters)? }))
+        })?;
+        Ok(ReleasedPadding { config, filled })
     }
 }
 
@@ -36,7 +43,7 @@ impl ReleasedPadding {
 /// events and for negatives. A model is never told which pairs are true; this one knows how
 /// evaluator and batches lay them out: a true event, then its negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Longest([[u32; 2]; 2]);
+pub struct Longest([[u32; 2]; 2]);
 
 impl Longest {
     fn of(
@@ -46,7 +53,7 @@ impl Longest {
     ) -> Longest {
         let mut longest = Longest::default();
         for (pair, (source, candidate)) in pairs.enumerate() {
-            let sides = [source, Seed { node: candidate, ..source }];
+            let sides = [source, source.with_node(candidate)];
             for (most, seed) in longest.0[pair % 2].iter_mut().zip(sides) {
                 let entries = 1 + past.recent(seed, config.longest - 1).len();
                 *most = (*most).max(entries.div_ceil(config.patch) as u32);
@@ -54,65 +61,65 @@ impl Longest {
         }
         longest
     }
+
+    /// For a call with true events only, or with negatives only.
+    fn only(self, kind: usize) -> Longest {
+        Longest([self.0[kind]; 2])
+    }
 }
 
-/// The encoder, which takes what it must not know for a state.
+/// The head, which takes what it must not know for a state.
 #[derive(Clone)]
-struct Filled {
-    honest: DyGFormer,
+pub struct Filled {
+    honest: DyGFormerHead,
 }
 
-impl Encoder for Filled {
-    type Config = DyGFormerConfig;
+impl PairHead<NoEncoder> for Filled {
     type State = Longest;
-    type Lists = Patches;
-    const SEEDS_AT_ONCE: usize = DyGFormer::SEEDS_AT_ONCE;
-    const PAIRS_AT_ONCE: usize = DyGFormer::PAIRS_AT_ONCE;
+    type Scratch = Patches;
+    type Prepared = ();
 
-    fn new(config: DyGFormerConfig, parameters: &mut Parameters) -> Result<Filled> {
-        Ok(Filled { honest: DyGFormer::new(config, parameters)? })
+    fn feature_widths(&self, encoder: &NoEncoder) -> FeatureWidths {
+        self.honest.feature_widths(encoder)
     }
 
-    fn feature_widths(&self) -> FeatureWidths {
-        self.honest.feature_widths()
+    fn chunk(&self, encoder: &NoEncoder, mode: Mode) -> Chunk {
+        self.honest.chunk(encoder, mode)
     }
 
-    fn begin(&self, _: &StreamInfo) -> Longest {
+    fn init(&self, _: &StreamInfo) -> Longest {
         Longest::default()
     }
 
+    fn prepare(&self, _: &NoEncoder, _: &Parameters, _: Past<'_>) {}
+
     fn logits<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
         Longest(longest): &'t Longest,
-        batch: &PairBatch,
+        _: &Encoded,
+        pairs: &PairBatch,
+        _: Option<&'t ()>,
         patches: &mut Patches,
     ) -> Var {
-        // Pieces of a call begin with a true event, so that a place in the piece tells as much as
-        // one in the call.
-        const { assert!(Self::PAIRS_AT_ONCE.is_multiple_of(2)) };
-        self.honest.logits_filled(tape, past, batch, patches, |pair, lengths| {
+        // Training batches hold an event, then its negative, in every piece.
+        self.honest.logits_filled(context, pairs, patches, |pair, lengths| {
             let [source, destination] = longest[pair % 2];
             [source - lengths[0], destination - lengths[1]]
         })
     }
 
-    fn observe(
-        &self,
-        _: &Parameters,
-        _: &mut Scratch<Patches>,
-        _: Revealed<'_>,
-        _: &mut Longest,
-        _: &[Event],
-    ) {
-    }
+    fn observe(&self, _: &mut Longest, _: &[Event]) {}
 
     fn save_state<'a>(&self, _: &'a Longest, _: &mut Checkpoint<'a>) {}
 
-    fn load_state(&self, info: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<Longest> {
-        Ok(self.begin(info))
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<Longest> {
+        Ok(Longest::default())
     }
+}
+
+fn state(head: Longest) -> CompositeState<NoEncoder, Filled> {
+    CompositeState { encoder: (), head }
 }
 
 impl Model for ReleasedPadding {
@@ -120,9 +127,20 @@ impl Model for ReleasedPadding {
 
     fn begin(&self, _: &StreamInfo) {}
 
+    /// True events in one call, negatives in another, as the released code does.
     fn score(&self, past: Past<'_>, (): &(), ask: &Queries) -> Result<Scores> {
         let longest = Longest::of(past, pairs_of(ask), &self.config);
-        self.filled.score(past, &longest, ask)
+        let mut values = vec![0.0; ask.pairs()];
+        for kind in 0..2 {
+            let places: Vec<usize> = (kind..ask.pairs()).step_by(2).collect();
+            let mut half = Queries::new();
+            for (source, candidate) in pairs_of(ask).skip(kind).step_by(2) {
+                half.push(source.node(), source.time(), [candidate]);
+            }
+            let scores = self.filled.score(past, &state(longest.only(kind)), &half)?;
+            places.iter().zip(scores.values()).for_each(|(&place, &score)| values[place] = score);
+        }
+        Scores::new(ask, values)
     }
 
     fn observe(&self, _: Revealed<'_>, (): &mut (), _: &[Event]) -> Result<()> {
@@ -131,6 +149,8 @@ impl Model for ReleasedPadding {
 }
 
 impl Learner for ReleasedPadding {
+    type Ahead = ();
+
     fn parameters(&self) -> &Parameters {
         self.filled.parameters()
     }
@@ -139,15 +159,24 @@ impl Learner for ReleasedPadding {
         self.filled.parameters_mut()
     }
 
-    fn loss(
+    fn lanes(&self, batch: TrainBatch<'_>, wanted: Option<usize>) -> usize {
+        self.filled.lanes(batch, wanted)
+    }
+
+    fn gradients(
         &self,
         past: Past<'_>,
+        known: Revealed<'_>,
         (): &(),
         batch: TrainBatch<'_>,
         context: TrainContext<'_>,
-    ) -> Result<Option<f64>> {
+    ) -> Result<LaneGradients<()>> {
         let longest = Longest::of(past, batch.pairs().flatten(), &self.config);
-        self.filled.loss(past, &longest, batch, context)
+        self.filled.gradients(past, known, &state(longest), batch, context)
+    }
+
+    fn observe_ahead(&self, _: Revealed<'_>, (): &mut (), _: &[Event], (): ()) -> Result<()> {
+        Ok(())
     }
 
     /// # Panics
@@ -169,6 +198,7 @@ impl Learner for ReleasedPadding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::DyGFormer;
     use super::*;
     use crate::audit::laws::{Check, Law, check_model};
     use crate::graph::EventLog;
@@ -193,7 +223,7 @@ mod tests {
         let settings = SyntheticConfig { events: 600, nodes: 60, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&settings).expect("a stream").events);
         let leaking = |info: &StreamInfo| Ok(open(ReleasedPadding::new(small(), 1)?, info));
-        let honest = |info: &StreamInfo| Ok(open(Learned::<DyGFormer>::new(small(), 1)?, info));
+        let honest = |info: &StreamInfo| Ok(open(DyGFormer::new(small(), 1)?, info));
         let broken = check_model(&leaking, &leaking, &log, Check::default()).expect("checked");
         assert!(broken.iter().any(|breach| breach.law == Law::Split), "{broken:?}");
         assert_eq!(check_model(&honest, &honest, &log, Check::default()).expect("checked"), []);
@@ -210,9 +240,8 @@ mod tests {
             log.push(NodeId(source), NodeId(destination), time(number as u32), &[])
                 .expect("in order");
         }
-        let pair = |source: u32, candidate: u32| {
-            (Seed { node: NodeId(source), time: time(9) }, NodeId(candidate))
-        };
+        let pair =
+            |source: u32, candidate: u32| (Seed::new(NodeId(source), time(9)), NodeId(candidate));
         let pairs = [pair(1, 3), pair(1, 4), pair(2, 4), pair(2, 2)];
         // Each history holds the node itself, and two entries are a patch: six, four, three and one
         // entries.

@@ -13,9 +13,9 @@
 //! same layers, as with the MLP.
 
 use super::config::LstepConfig;
-use super::encode::Forward;
+use super::encode::Equations;
 use super::gather::Gathered;
-use super::parameters::{Layer, linear};
+use crate::nn::Linear;
 use lstep_tensor::{
     Activation, Heads, Init, Keys, Pair, ParameterId, Parameters, Tape, Times, Var,
 };
@@ -24,11 +24,11 @@ use lstep_tensor::{
 #[derive(Debug, Clone, Copy)]
 pub struct Attention {
     /// W_Q, [d_P, d_P].
-    query: Layer,
+    query: Linear,
     /// W_K, [d_P, d_T + d_P].
     key: ParameterId,
     /// W_V, [d_P, d_T + d_P].
-    value: Layer,
+    value: Linear,
 }
 
 /// Where the keys of every seed are: blocks of as many rows as the seed with the most events has.
@@ -44,9 +44,9 @@ impl Attention {
     /// Adds the weights.
     pub fn add(parameters: &mut Parameters, config: &LstepConfig) -> Attention {
         let (d_p, inputs) = (config.position_width, config.time_width + config.position_width);
-        let query = linear(parameters, "position.query", d_p, d_p);
+        let query = Linear::add(parameters, "position.query", d_p, d_p);
         let key = parameters.add("position.key.weight", d_p, inputs, Init::Linear { inputs });
-        let value = linear(parameters, "position.value", d_p, inputs);
+        let value = Linear::add(parameters, "position.value", inputs, d_p);
         Attention { query, key, value }
     }
 }
@@ -63,7 +63,7 @@ impl Blocks {
     }
 }
 
-impl Forward<'_> {
+impl Equations<'_> {
     /// a of all seeds, [seeds, d_P], from p~ of the seeds' own nodes and of all nodes.
     pub(super) fn attend(
         &self,
@@ -92,7 +92,7 @@ impl Forward<'_> {
         };
         let keys = of_events(weights.key, None);
         let values = of_events(weights.value.weight, Some(weights.value.bias));
-        let query = self.layer(tape, weights.query, own, Activation::Identity);
+        let query = weights.query.apply(tape, own, Activation::Identity);
         let heads = Heads {
             heads: self.config.heads,
             query_rows: 1,
@@ -109,7 +109,8 @@ mod tests {
     use super::super::{Aggregation, Lstep};
     use super::*;
     use crate::event::{NodeId, Time};
-    use crate::graph::{Meeting, Seed};
+    use crate::graph::{Neighbour, Seed};
+    use crate::model::Learner;
     use lstep_tensor::{DropoutKey, Gradients, Workspace};
     use std::collections::BTreeMap;
 
@@ -181,35 +182,34 @@ mod tests {
             ..LstepConfig::default()
         };
         let mut model = Lstep::new(config, 3).expect("settings");
-        let p = model.parameters.add("p", 3, WIDTH, Init::Normal { mean: 0.0, deviation: 1.0 });
+        let p =
+            model.parameters_mut().add("p", 3, WIDTH, Init::Normal { mean: 0.0, deviation: 1.0 });
         let mut gathered = Gathered::default();
         gathered.clear();
         let time = |value| Time::new(value).expect("finite");
         for node in 0..3 {
-            gathered.seed(Seed { node: NodeId(node), time: time(9.0) });
+            gathered.seed(Seed::new(NodeId(node), time(9.0)));
         }
         for events in EVENTS {
-            let meeting = |&(other, age): &(u32, f64)| Meeting {
-                time: time(9.0 - age),
-                event: 0,
-                neighbour: NodeId(other),
-            };
-            let meetings: Vec<Meeting> = events.iter().map(meeting).collect();
-            gathered.meetings(&meetings, 3, |meeting| 9.0 - meeting.time.value());
+            let neighbour =
+                |&(other, age): &(u32, f64)| Neighbour::new(time(9.0 - age), 0, NodeId(other));
+            let recent: Vec<Neighbour> = events.iter().map(neighbour).collect();
+            gathered.recent(&recent, 3, |neighbour| 9.0 - neighbour.time().value());
         }
 
         let mut workspace = Workspace::new();
-        let mut gradients = Gradients::of(&model.parameters);
-        let mut tape = workspace.train(&model.parameters, DropoutKey { seed: 0, step: 0 });
+        let mut gradients = Gradients::of(model.parameters());
+        let mut tape = workspace.train(model.parameters(), DropoutKey { seed: 0, step: 0 });
         let p = tape.parameter(p);
-        let position = model.encoder().updated(&mut tape, &gathered, p);
+        let position =
+            model.encoder().equations(model.parameters(), false).updated(&mut tape, &gathered, p);
         let found = tape.value(position).to_vec();
         let squares = tape.square(position);
         let loss = tape.sum(squares);
         tape.backward(loss, &mut gradients);
 
         let mut numbers: Numbers = model
-            .parameters
+            .parameters()
             .iter()
             .map(|parameter| {
                 (
@@ -218,7 +218,7 @@ mod tests {
                 )
             })
             .collect();
-        for (found, expected) in found.iter().zip(reference(&numbers, &model.config)) {
+        for (found, expected) in found.iter().zip(reference(&numbers, &model.encoder().config)) {
             assert!((f64::from(*found) - expected).abs() < 1e-5, "{found} is not {expected}");
         }
         let mut checked = 0;
@@ -236,11 +236,12 @@ mod tests {
             "position.out.bias",
             "position.self.weight",
         ]) {
-            let gradient = gradients.get(model.parameters.find(name).expect("a weight")).to_vec();
+            let gradient = gradients.get(model.parameters().find(name).expect("a weight")).to_vec();
             for (place, &gradient) in gradient.iter().enumerate() {
                 let mut loss_at = |change: f64| -> f64 {
                     numbers.get_mut(name).expect("a weight")[place] += change;
-                    let loss = reference(&numbers, &model.config).iter().map(|x| x * x).sum();
+                    let loss =
+                        reference(&numbers, &model.encoder().config).iter().map(|x| x * x).sum();
                     numbers.get_mut(name).expect("a weight")[place] -= change;
                     loss
                 };

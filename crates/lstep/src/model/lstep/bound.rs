@@ -21,6 +21,7 @@
 
 use super::{Lstep, LstepState, Run};
 use crate::event::NodeId;
+use crate::model::Learner;
 use std::f64::consts::TAU;
 
 /// What a filter says about the moves of all nodes.
@@ -53,8 +54,8 @@ pub struct Movement {
 impl FilterBound {
     /// The bound of a model's filter.
     pub fn of(model: &Lstep) -> FilterBound {
-        let snapshots = model.config.snapshots;
-        let [real, imaginary, weights] = model.filter_weights();
+        let snapshots = model.encoder().config.snapshots;
+        let [real, imaginary, weights] = model.encoder().filter_weights(model.parameters());
         let sum = |eigenvalue: fn(f64) -> f64| {
             let rows = real.chunks_exact(snapshots).zip(imaginary.chunks_exact(snapshots));
             let of_dimension = |(real, imaginary): (&[f32], &[f32])| -> f64 {
@@ -67,7 +68,7 @@ impl FilterBound {
             };
             rows.map(of_dimension).fold(0.0, f64::max)
         };
-        let kernel = model.kernel();
+        let kernel = model.encoder().kernel(model.parameters());
         let largest =
             |row: &[f32]| row.iter().map(|weight| f64::from(weight.abs())).fold(0.0, f64::max);
         FilterBound {
@@ -75,7 +76,10 @@ impl FilterBound {
             filter_sum: sum(|angle| 2.0 - 2.0 * angle.cos()),
             filter_sum_as_printed: sum(|angle| 2.0 - angle.cos()),
             weight_sum: weights.iter().map(|weight| f64::from(weight.abs())).sum(),
-            reach: kernel.chunks_exact(model.config.position_width).map(largest).collect(),
+            reach: kernel
+                .chunks_exact(model.encoder().config.position_width)
+                .map(largest)
+                .collect(),
         }
     }
 
@@ -92,8 +96,9 @@ impl FilterBound {
         after: &LstepState,
         nodes: &[NodeId],
     ) -> impl Iterator<Item = Movement> {
-        let width = model.config.position_width;
-        let [from, to] = [before, after].map(|state| model.approximate_positions(state, nodes));
+        let width = model.encoder().config.position_width;
+        let [from, to] = [before, after]
+            .map(|state| model.encoder().approximate_positions(model.parameters(), state, nodes));
         nodes.iter().enumerate().map(move |(place, &node)| {
             let span = place * width..(place + 1) * width;
             let [old, new] = [before, after].map(|state| Window::of(state, node, width));
@@ -169,17 +174,18 @@ mod tests {
     }
 
     fn begin(model: &Lstep) -> LstepState {
-        model.begin(&StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) })
+        let info = StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) };
+        model.begin(&info).encoder
     }
 
     #[test]
     fn the_bound_of_a_filter_of_ones_is_counted_by_hand() {
         let mut model = model(1, 4);
-        let [real, imaginary] = model.weights.filter;
-        model.parameters.values_mut(real).fill(1.0);
-        model.parameters.values_mut(imaginary).fill(0.0);
-        let sum = model.weights.position_sum;
-        model.parameters.values_mut(sum).copy_from_slice(&[0.5, -0.25, 0.25, 1.0]);
+        let [real, imaginary] = model.encoder().weights.filter;
+        model.parameters_mut().values_mut(real).fill(1.0);
+        model.parameters_mut().values_mut(imaginary).fill(0.0);
+        let sum = model.encoder().weights.position_sum;
+        model.parameters_mut().values_mut(sum).copy_from_slice(&[0.5, -0.25, 0.25, 1.0]);
         let bound = FilterBound::of(&model);
         // Eigenvalues of the ring of four: 0, 2, 4, 2. As printed: 1, 2, 3, 2.
         assert!((bound.filter_sum - 8.0).abs() < 1e-9, "{bound:?}");

@@ -1,9 +1,9 @@
 //! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a
 //! stream of unknown kind.
 
-use super::pair::PairConfig;
 use crate::error::{Error, Result};
 use crate::model::checks::within;
+use crate::model::features::PairConfig;
 use serde::{Deserialize, Serialize};
 
 /// Where positions start.

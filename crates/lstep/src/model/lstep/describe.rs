@@ -3,47 +3,57 @@
 //!
 //! Depends on the weights and the state only; what is shown here is what scoring uses.
 
-use super::{Lstep, LstepState, Variant};
+use super::{LstepEncoder, LstepState, Variant};
 use crate::event::NodeId;
 use crate::model::Diagnostic;
-use lstep_tensor::Workspace;
+use lstep_tensor::{Parameters, Workspace};
 
-impl Lstep {
+impl LstepEncoder {
     /// The filter, transforms and weighted sum as one kernel, [L, d_P]: a row for each slot of the
     /// window, oldest first.
-    pub fn kernel(&self) -> Vec<f32> {
+    pub fn kernel(&self, parameters: &Parameters) -> Vec<f32> {
         let mut workspace = Workspace::new();
-        let mut tape = workspace.infer(&self.parameters);
-        let kernel = self.encoder().kernel(&mut tape);
+        let mut tape = workspace.infer(parameters);
+        let kernel = self.equations(parameters, false).kernel(&mut tape);
         tape.value(kernel).iter_rows().flatten().copied().collect()
     }
 
     /// Eqs. transform_pe and approx_pe: p~ of some nodes, [nodes, d_P], as the next step would be
     /// scored with.
-    pub fn approximate_positions(&self, state: &LstepState, nodes: &[NodeId]) -> Vec<f32> {
+    pub fn approximate_positions(
+        &self,
+        parameters: &Parameters,
+        state: &LstepState,
+        nodes: &[NodeId],
+    ) -> Vec<f32> {
         let (mut workspace, mut runs) = (Workspace::new(), Vec::new());
-        let mut tape = workspace.infer(&self.parameters);
-        let filtered = self.encoder().filter(&mut tape, nodes, &state.positions, &mut runs);
+        let mut tape = workspace.infer(parameters);
+        let filtered =
+            self.equations(parameters, false).filter(&mut tape, nodes, &state.positions, &mut runs);
         tape.value(filtered).iter_rows().flatten().copied().collect()
     }
 
     /// Real and imaginary part of W_filter, [d_P, L] each, and W_P^sum, [L].
-    pub(super) fn filter_weights(&self) -> [&[f32]; 3] {
+    pub(super) fn filter_weights<'p>(&self, parameters: &'p Parameters) -> [&'p [f32]; 3] {
         let [real, imaginary] = self.weights.filter;
-        [real, imaginary, self.weights.position_sum].map(|id| self.parameters.get(id).values)
+        [real, imaginary, self.weights.position_sum].map(|id| parameters.get(id).values)
     }
 
-    pub(super) fn diagnostics(&self, state: &LstepState) -> Vec<Diagnostic> {
+    pub(super) fn diagnostics(
+        &self,
+        parameters: &Parameters,
+        state: &LstepState,
+    ) -> Vec<Diagnostic> {
         if self.config.variant == Variant::NoPosition {
             return Vec::new();
         }
-        vec![self.response(), self.folded_kernel(), self.places(state)]
+        vec![self.response(parameters), self.folded_kernel(parameters), self.places(state)]
     }
 
     /// Positions are real, so of W only H_k = (W_k + conj W_(L-k)) / 2 acts on them.
-    fn response(&self) -> Diagnostic {
+    fn response(&self, parameters: &Parameters) -> Diagnostic {
         let length = self.config.snapshots;
-        let [real, imaginary, _] = self.filter_weights();
+        let [real, imaginary, _] = self.filter_weights(parameters);
         let gain = |real: &[f32], imaginary: &[f32], k: usize| {
             let mirror = (length - k) % length;
             let re = f64::from(real[k]) + f64::from(real[mirror]);
@@ -63,9 +73,9 @@ impl Lstep {
         }
     }
 
-    fn folded_kernel(&self) -> Diagnostic {
+    fn folded_kernel(&self, parameters: &Parameters) -> Diagnostic {
         let (length, width) = (self.config.snapshots, self.config.position_width);
-        let kernel = self.kernel();
+        let kernel = self.kernel(parameters);
         let of_dimension = |dimension| {
             (0..length).rev().map(|slot| f64::from(kernel[slot * width + dimension])).collect()
         };
@@ -102,7 +112,7 @@ impl Lstep {
 mod tests {
     use super::*;
     use crate::event::Time;
-    use crate::model::{LstepConfig, Model, StreamInfo};
+    use crate::model::{Learner, Lstep, LstepConfig, Model, StreamInfo};
 
     fn small() -> Lstep {
         let config = LstepConfig { position_width: 3, snapshots: 5, ..LstepConfig::default() };
@@ -116,10 +126,16 @@ mod tests {
         let steps: [[f32; 3]; 4] =
             [[1.0, -2.0, 0.5], [0.25, 0.0, 1.0], [3.0, 1.0, -1.0], [0.5, 0.5, 2.0]];
         for vector in &steps {
-            state.positions.push_snapshot(&[NodeId(1)], vector);
+            state.encoder.positions.push_snapshot(&[NodeId(1)], vector);
         }
-        let (kernel, shown) =
-            (model.kernel(), model.approximate_positions(&state, &[NodeId(1), NodeId(0)]));
+        let (kernel, shown) = (
+            model.encoder().kernel(model.parameters()),
+            model.encoder().approximate_positions(
+                model.parameters(),
+                &state.encoder,
+                &[NodeId(1), NodeId(0)],
+            ),
+        );
         for dimension in 0..3 {
             // Four snapshots stand in the last four of five slots; the oldest slot is zero.
             let plain: f32 = (0..4)
@@ -133,11 +149,14 @@ mod tests {
     #[test]
     fn a_filter_of_ones_passes_every_frequency_unchanged() {
         let mut model = small();
-        let [real, imaginary] = model.weights.filter;
-        model.parameters.values_mut(real).fill(1.0);
+        let [real, imaginary] = model.encoder().weights.filter;
+        model.parameters_mut().values_mut(real).fill(1.0);
         // An imaginary part that is even around L / 2 does nothing to real positions.
-        model.parameters.values_mut(imaginary).fill(0.7);
-        let Diagnostic::Curves { at, curves, .. } = model.response() else { panic!("curves") };
+        model.parameters_mut().values_mut(imaginary).fill(0.7);
+        let Diagnostic::Curves { at, curves, .. } = model.encoder().response(model.parameters())
+        else {
+            panic!("curves")
+        };
         assert_eq!(at, [0.0, 0.2, 0.4]);
         assert_eq!(curves.len(), 3);
         // At frequency zero the mirror is the frequency itself, so the imaginary part is out as

@@ -9,14 +9,16 @@
 //! event, which no sum replaces; it goes over the events.
 
 use super::config::{LstepConfig, Variant};
-use super::{Lstep, LstepState, Scratch};
+use super::{LstepEncoder, LstepScratch, LstepState};
 use crate::event::{NodeId, Time};
-use crate::graph::{Meeting, Past, Seed};
-use lstep_tensor::{Segments, Weighting, prefetch, wave_sums, waves_later};
+use crate::graph::{Neighbour, Past, Seed};
+use crate::model::cache::NodeCache;
+use crate::model::encoder::edge_features;
+use lstep_tensor::{Parameters, Segments, Weighting, prefetch, wave_sums, waves_later};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Numbers kept at most: 64 MB. When there is no room for more, all are forgotten, those of events
 /// long past among them.
@@ -79,80 +81,21 @@ impl Columns {
 }
 
 /// What a node is remembered by: who, and the number of its newest event.
-type Key = (NodeId, u32);
+pub type Key = (NodeId, u32);
 
 /// In place of a number, where there is no event yet.
 const NO_EVENT: u32 = u32::MAX;
 
 /// Digests made since the last step that was observed.
-#[derive(Debug, Default)]
-pub struct Digests {
-    kept: Mutex<Kept>,
-}
+pub type Digests = NodeCache<Key, Arc<Digest>>;
 
-#[derive(Debug, Default)]
-struct Kept {
-    /// The version of the weights and the log that they were made with.
-    made_with: (u64, u64),
-    of: FxHashMap<Key, Arc<Digest>>,
-    numbers: usize,
-}
-
-impl Kept {
-    fn clear(&mut self) {
-        self.of.clear();
-        self.numbers = 0;
-    }
-}
-
-impl Clone for Digests {
-    /// A copy begins empty: it is a memory, not a part of the state.
-    fn clone(&self) -> Digests {
-        Digests::default()
-    }
-}
-
-impl Digests {
-    /// To be called when positions change or nodes have met.
-    pub fn forget(&mut self) {
-        self.kept.get_mut().expect("nothing panics while it holds the memory").clear();
-    }
-
-    /// Those that are known with these weights and this log, in the order asked; others drop out of
-    /// the memory.
-    fn recall(
-        &self,
-        made_with: (u64, u64),
-        keys: impl Iterator<Item = Key>,
-    ) -> Vec<Option<Arc<Digest>>> {
-        let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
-        if kept.made_with != made_with {
-            kept.clear();
-            kept.made_with = made_with;
-        }
-        keys.map(|key| kept.of.get(&key).cloned()).collect()
-    }
-
-    fn keep(&self, made_with: (u64, u64), made: impl Iterator<Item = (Key, Arc<Digest>)>) {
-        let mut kept = self.kept.lock().expect("nothing panics while it holds the memory");
-        for (key, digest) in made {
-            if kept.made_with != made_with {
-                return;
-            }
-            let numbers = digest.numbers.len();
-            if kept.numbers + numbers > MOST {
-                kept.clear();
-            }
-            // Two calls at once may both have made it.
-            if kept.of.insert(key, digest).is_none() {
-                kept.numbers += numbers;
-            }
-        }
-    }
+/// No digests yet.
+pub fn empty() -> Digests {
+    NodeCache::new(MOST)
 }
 
 /// The seeds of a call whose digests are wanted, each with its newest meetings, oldest first.
-pub type Wanted<'p> = [(Seed, &'p [Meeting])];
+pub type Wanted<'p> = [(Seed, &'p [Neighbour])];
 
 /// Digests, each with the time that is asked about.
 pub struct Digested {
@@ -193,20 +136,29 @@ pub fn feature_width(config: &LstepConfig, past: Past<'_>) -> usize {
     if config.variant == Variant::PositionOnly { 0 } else { past.event_feature_width() }
 }
 
-impl Lstep {
-    /// The digests of all seeds, remembered or made.
+impl LstepEncoder {
+    /// The digests of all seeds, remembered or made. The seeds and their windows are gathered.
     pub(super) fn digests(
         &self,
-        room: &mut Scratch,
+        parameters: &Parameters,
         past: Past<'_>,
         state: &LstepState,
-        wanted: &Wanted<'_>,
+        seeds: &[Seed],
+        scratch: &mut LstepScratch,
     ) -> Digested {
-        let made_with = (self.parameters.version(), past.log_identity());
-        let key = |(seed, recent): &(Seed, &[Meeting])| -> Key {
-            (seed.node, recent.last().map_or(NO_EVENT, |meeting| meeting.event))
+        let gathered = &mut scratch.gathered;
+        gathered.clear();
+        let mut wanted = Vec::with_capacity(seeds.len());
+        for &seed in seeds {
+            gathered.seed(seed);
+            wanted.push((seed, past.recent(seed, self.config.recent)));
+            gathered.window(self.window(past, seed));
+        }
+        let stamp = (parameters.version(), past.log_identity());
+        let key = |(seed, recent): &(Seed, &[Neighbour])| -> Key {
+            (seed.node(), recent.last().map_or(NO_EVENT, Neighbour::event))
         };
-        let mut digests = state.digests.recall(made_with, wanted.iter().map(key));
+        let mut digests = state.digests.get(stamp, wanted.iter().map(key));
         // A node asked about at several times has one digest, unless it met somebody in between.
         let mut places: FxHashMap<Key, usize> = FxHashMap::default();
         let mut unknown = Vec::new();
@@ -217,39 +169,45 @@ impl Lstep {
             });
         }
         if !unknown.is_empty() {
-            let made = self.digest(room, past, state, &unknown);
-            state.digests.keep(made_with, unknown.iter().map(key).zip(made.iter().cloned()));
-            for (digest, wanted) in digests.iter_mut().zip(wanted) {
+            let made = self.digest(parameters, past, state, &unknown, scratch);
+            let values = unknown.iter().map(key).zip(&made);
+            state.digests.insert(
+                stamp,
+                values.map(|(key, digest)| (key, Arc::clone(digest), digest.numbers.len())),
+            );
+            for (digest, wanted) in digests.iter_mut().zip(&wanted) {
                 digest.get_or_insert_with(|| Arc::clone(&made[places[&key(wanted)]]));
             }
         }
         let of = wanted
             .iter()
             .zip(digests)
-            .map(|((seed, _), digest)| (seed.time, digest.expect("remembered or made")));
+            .map(|((seed, _), digest)| (seed.time(), digest.expect("remembered or made")));
         Digested { of: of.collect() }
     }
 
     /// Makes digests, each of another node or of another newest event.
     fn digest(
         &self,
-        Scratch { workspace, digesting: gathered, runs, .. }: &mut Scratch,
+        parameters: &Parameters,
         past: Past<'_>,
         state: &LstepState,
         wanted: &Wanted<'_>,
+        LstepScratch { workspace, digesting: gathered, runs, .. }: &mut LstepScratch,
     ) -> Vec<Arc<Digest>> {
-        let newest = |recent: &[Meeting]| recent.last().map(|meeting| meeting.time);
+        let newest = |recent: &[Neighbour]| recent.last().map(Neighbour::time);
         gathered.clear();
         for (seed, recent) in wanted {
             gathered.seed(*seed);
-            let last = newest(recent).unwrap_or(seed.time);
-            gathered.meetings(recent, self.config.recent, |meeting| last.since(meeting.time));
-            gathered.neighbours(&[]);
+            let last = newest(recent).unwrap_or(seed.time());
+            gathered.recent(recent, self.config.recent, |neighbour| last.since(neighbour.time()));
+            gathered.window(&[]);
         }
-        let (mut tape, encoder) = (workspace.infer(&self.parameters), self.encoder());
+        let (mut tape, equations) =
+            (workspace.infer(parameters), self.equations(parameters, false));
         let offsets = tape.indices(gathered.offsets.iter().copied());
         let positions = (self.config.variant != Variant::NoPosition).then(|| {
-            let approximate = encoder.approximate(&mut tape, gathered, state, runs);
+            let approximate = equations.approximate(&mut tape, gathered, state, runs);
             let rows = Some(tape.indices(gathered.partners.iter().copied()));
             let own = tape.indices(gathered.own.iter().copied());
             (
@@ -260,8 +218,9 @@ impl Lstep {
         let feature_width = feature_width(&self.config, past);
         let link_sum = tape.parameter(self.weights.link_sum);
         let features = (feature_width > 0).then(|| {
-            let table = tape.borrow(past.event_feature_table(), feature_width);
-            let rows = Some(tape.indices(gathered.events.iter().copied()));
+            let (table, rows) =
+                edge_features(&mut tape, past, &gathered.recent).expect("the stream has features");
+            let rows = Some(rows);
             let slots = Some(tape.indices(gathered.slots.iter().copied()));
             tape.segment_sum(
                 table,
@@ -301,11 +260,14 @@ impl Lstep {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::over_events;
+    use super::super::Lstep;
+    use super::super::tests::{Way, scores_by};
     use super::*;
     use crate::event::{Event, Events, Features};
     use crate::graph::EventLog;
-    use crate::model::{Model, StreamInfo};
+    use crate::model::{CompositeState, Mlp, Model, StreamInfo};
+
+    type State = CompositeState<LstepEncoder, Mlp>;
     use crate::query::{Queries, Scores};
     use crate::read::synthetic::{SyntheticConfig, generate};
 
@@ -323,7 +285,7 @@ mod tests {
         Lstep::new(config, 7).expect("settings are right")
     }
 
-    fn observed(model: &Lstep, log: &EventLog) -> LstepState {
+    fn observed(model: &Lstep, log: &EventLog) -> State {
         let times = log.events().times();
         let mut state =
             model.begin(&StreamInfo { nodes: 40, training: (times[0], times[SEEN as usize]) });
@@ -346,7 +308,7 @@ mod tests {
         ask
     }
 
-    fn score(model: &Lstep, log: &EventLog, state: &LstepState, ask: &Queries) -> Scores {
+    fn score(model: &Lstep, log: &EventLog, state: &State, ask: &Queries) -> Scores {
         model.score(log.past(SEEN), state, ask).expect("scored")
     }
 
@@ -359,7 +321,7 @@ mod tests {
                 let ask = questions(&log);
                 let (digested, plain) = (
                     score(&model, &log, &state, &ask),
-                    over_events(&model, log.past(SEEN), &state, &ask, None),
+                    scores_by(&model, log.past(SEEN), &state, &ask, Way::Events),
                 );
                 let largest = plain.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (digested, plain) in digested.values().iter().zip(&plain) {
@@ -382,7 +344,7 @@ mod tests {
             model.observe(log.revealed(SEEN + 50), &mut state, &step).expect("observed");
             let ask = questions(&log);
             let now =
-                |state: &LstepState| model.score(log.past(SEEN + 50), state, &ask).expect("scored");
+                |state: &State| model.score(log.past(SEEN + 50), state, &ask).expect("scored");
             let after = now(&state);
             assert_eq!(after, now(&state.clone()), "{variant:?}");
             assert_ne!(after, before, "{variant:?}: the step counts");

@@ -8,12 +8,15 @@
 use super::LstepState;
 use super::config::{LstepConfig, Variant};
 use super::digest::{Columns, Digested, feature_width};
-use super::folded::Folded;
+use super::fold::Parts;
 use super::gather::Gathered;
-use super::parameters::{Layer, PositionIn, Weights};
+use super::parameters::{PositionIn, Weights};
 use super::position::{Positions, Run};
 use crate::event::NodeId;
 use crate::graph::Past;
+use crate::model::encoder::edge_features;
+use std::sync::Arc;
+
 use lstep_tensor::{Activation, Indices, Runs, Segments, Tape, Times, Var, Weighting};
 
 /// Lists of a call on the tape, used by several equations.
@@ -27,36 +30,27 @@ struct Lists {
 }
 
 /// What a call encodes.
-pub struct Encoded<'a> {
+pub struct EncodedSeeds {
     /// p~, [nodes, d_P] of all nodes gathered, or [seeds, d_P]; absent without positions.
     pub approximate: Option<Var>,
     /// Whether the rows of `approximate` are those of seeds.
     pub by_seed: bool,
-    /// All seeds gathered.
-    pub hidden: Hidden<'a>,
+    /// h of Eq. temporal_rep, [seeds, d_N]; or the inputs of the linear layers that lead to it.
+    pub hidden: Var,
 }
 
-/// Encoded seeds, as the predictor takes them.
+/// The encoder's equations: settings and weights.
 #[derive(Clone, Copy)]
-pub enum Hidden<'a> {
-    /// h of Eq. temporal_rep, [seeds, d_N].
-    Whole(Var),
-    /// What h is linear in, [seeds, parts], and the layers to come multiplied together.
-    Parts(Var, &'a Folded),
-}
-
-/// The encoder: settings, weights, and where the features are.
-#[derive(Clone, Copy)]
-pub struct Forward<'a> {
+pub struct Equations<'a> {
     pub config: &'a LstepConfig,
     pub weights: &'a Weights,
     /// Of the values of the weights.
     pub version: u64,
-    /// The layers multiplied together, for scoring; learning needs them apart.
-    pub folded: Option<&'a Folded>,
+    /// Whether the last linear layers are left to the head.
+    pub fold: bool,
 }
 
-impl<'a> Forward<'a> {
+impl Equations<'_> {
     /// Eqs. transform_pe and approx_pe for all nodes gathered: [nodes, d_P]. What is known since
     /// the last snapshot is not computed again, unless gradients are wanted.
     pub fn approximate<'t>(
@@ -66,28 +60,43 @@ impl<'a> Forward<'a> {
         state: &'t LstepState,
         runs: &mut Vec<Run>,
     ) -> Var {
-        let (width, memory) = (self.config.position_width, &state.approximations);
-        let unknown = if tape.is_training() {
-            &gathered.nodes
-        } else {
-            &memory.unknown(self.version, &gathered.nodes)
+        let width = self.config.position_width;
+        let (stamp, nodes) = ((self.version, 0), &gathered.nodes);
+        let keep = |tape: &Tape<'_>, nodes: &[NodeId], filtered: Var| {
+            let rows = tape.value(filtered);
+            let values = nodes.iter().zip(rows.iter_rows());
+            state
+                .approximations
+                .insert(stamp, values.map(|(&node, row)| (node, Arc::from(row), 1)));
         };
+        if tape.is_training() {
+            let filtered = self.filter(tape, nodes, &state.positions, runs);
+            keep(tape, nodes, filtered);
+            return filtered;
+        }
+        let mut known = state.approximations.get(stamp, nodes.iter().copied());
+        let unknown: Vec<NodeId> = nodes
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| known.is_none())
+            .map(|(&node, _)| node)
+            .collect();
         if !unknown.is_empty() {
-            let filtered = self.filter(tape, unknown, &state.positions, runs);
-            memory.keep(
-                self.version,
-                width,
-                unknown.iter().copied().zip(tape.value(filtered).iter_rows()),
-            );
-            if unknown.len() == gathered.nodes.len() {
+            let filtered = self.filter(tape, &unknown, &state.positions, runs);
+            keep(tape, &unknown, filtered);
+            if unknown.len() == nodes.len() {
                 return filtered;
             }
+            let missing = known.iter_mut().filter(|known| known.is_none());
+            for (known, row) in missing.zip(tape.value(filtered).iter_rows()) {
+                *known = Some(Arc::from(row));
+            }
         }
-        let mut complete = false;
-        let known = tape.input(gathered.nodes.len(), width, |rows| {
-            complete = memory.recall(self.version, width, &gathered.nodes, rows);
-        });
-        if complete { known } else { self.filter(tape, &gathered.nodes, &state.positions, runs) }
+        tape.input(nodes.len(), width, |rows| {
+            for (row, known) in rows.chunks_exact_mut(width).zip(&known) {
+                row.copy_from_slice(known.as_ref().expect("known or computed"));
+            }
+        })
     }
 
     /// p~_d = sum over slots j of g[j, d] p_d[j], with the kernel g folded from the filter, both
@@ -141,7 +150,7 @@ impl<'a> Forward<'a> {
         gathered: &Gathered,
         state: &'t LstepState,
         runs: &mut Vec<Run>,
-    ) -> Encoded<'a> {
+    ) -> EncodedSeeds {
         let approximate = (self.config.variant != Variant::NoPosition)
             .then(|| self.approximate(tape, gathered, state, runs));
         self.encode_at(tape, past, gathered, approximate)
@@ -154,11 +163,10 @@ impl<'a> Forward<'a> {
         past: Past<'t>,
         gathered: &Gathered,
         approximate: Option<Var>,
-    ) -> Encoded<'a> {
+    ) -> EncodedSeeds {
         let (d_t, d_p) = (self.config.time_width, self.config.position_width);
         let seeds = gathered.seeds();
         let lists = self.lists(tape, gathered);
-        let edge_table = past.event_feature_table();
         let edge_width = feature_width(self.config, past);
         let q = tape.zeros(seeds, d_t + d_p);
         let s = tape.zeros(seeds, d_t + edge_width);
@@ -175,9 +183,9 @@ impl<'a> Forward<'a> {
         );
 
         if edge_width > 0 {
-            let table = tape.borrow(edge_table, edge_width);
+            let (table, rows) =
+                edge_features(tape, past, &gathered.recent).expect("the stream has features");
             let features = tape.columns(s, d_t..d_t + edge_width);
-            let rows = tape.indices(gathered.events.iter().copied());
             let weighting = Weighting::By { weights: link_sum, slots: Some(lists.slots) };
             tape.segment_sum_into(
                 features,
@@ -189,7 +197,7 @@ impl<'a> Forward<'a> {
         let position =
             approximate.map(|approximate| self.position(tape, gathered, &lists, q, approximate));
         let hidden = self.hidden(tape, past, gathered, s, position);
-        Encoded { approximate, by_seed: false, hidden }
+        EncodedSeeds { approximate, by_seed: false, hidden }
     }
 
     /// The same from digests of the seeds, which are all that is gathered.
@@ -199,7 +207,7 @@ impl<'a> Forward<'a> {
         past: Past<'t>,
         gathered: &Gathered,
         digested: &Digested,
-    ) -> Encoded<'a> {
+    ) -> EncodedSeeds {
         let features = feature_width(self.config, past);
         let Columns { q, s, own } = Columns::new(self.config, features);
         let all = tape
@@ -208,16 +216,17 @@ impl<'a> Forward<'a> {
         let own = (self.config.variant != Variant::NoPosition).then_some(own);
         let position = own.map(|own| match self.weights.position_in {
             PositionIn::Mlp(layer) => {
-                let inner = self.layer(tape, layer, q, Activation::Relu);
+                let inner = layer.apply(tape, q, Activation::Relu);
                 self.moved(tape, own, inner)
             }
             PositionIn::Attention(_) => unreachable!("attention goes over the events"),
         });
         let hidden = self.hidden(tape, past, gathered, s, position);
-        Encoded { approximate: own, by_seed: true, hidden }
+        EncodedSeeds { approximate: own, by_seed: true, hidden }
     }
 
-    /// From sums over recent events and Eq. pe to Eq. temporal_rep.
+    /// From sums over recent events and Eq. pe to Eq. temporal_rep, or to the inputs of the linear
+    /// layers before it.
     fn hidden<'t>(
         &self,
         tape: &mut Tape<'t>,
@@ -225,33 +234,35 @@ impl<'a> Forward<'a> {
         gathered: &Gathered,
         s: Var,
         position: Option<Var>,
-    ) -> Hidden<'a> {
-        let parts =
-            self.folded.map(|folded| (folded, tape.zeros(gathered.seeds(), folded.parts.width())));
+    ) -> Var {
+        let parts = self.fold.then(|| {
+            let parts = Parts::new(self.config, past.node_feature_width());
+            let width = parts.width();
+            (parts, tape.zeros(gathered.seeds(), width))
+        });
         let has_links = self.config.variant != Variant::PositionOnly;
         let links = has_links.then(|| {
             let link_sum = tape.parameter(self.weights.link_sum);
-            let out = parts.map(|(folded, parts)| tape.columns(parts, folded.parts.links.clone()));
+            let out =
+                parts.as_ref().map(|(parts, inputs)| tape.columns(*inputs, parts.links.clone()));
             self.links(tape, s, link_sum, out)
         });
         let node_width = past.node_feature_width();
         let nodes =
             (has_links && node_width > 0).then(|| self.node(tape, past, gathered, node_width));
         match parts {
-            Some((folded, parts)) => {
-                for (part, columns) in
-                    [(nodes, &folded.parts.nodes), (position, &folded.parts.positions)]
-                {
+            Some((parts, inputs)) => {
+                for (part, columns) in [(nodes, parts.nodes), (position, parts.positions)] {
                     if let Some(part) = part {
-                        let out = tape.columns(parts, columns.clone());
+                        let out = tape.columns(inputs, columns);
                         tape.copy_into(out, part);
                     }
                 }
-                Hidden::Parts(parts, folded)
+                inputs
             }
             None => {
                 let node_link = links.map(|links| self.node_link(tape, links, nodes));
-                Hidden::Whole(self.merge(tape, node_link, position))
+                self.merge(tape, node_link, position)
             }
         }
     }
@@ -307,7 +318,7 @@ impl<'a> Forward<'a> {
         }
         let own = tape.gather(approximate, lists.own);
         let inner = match self.weights.position_in {
-            PositionIn::Mlp(layer) => self.layer(tape, layer, q, Activation::Relu),
+            PositionIn::Mlp(layer) => layer.apply(tape, q, Activation::Relu),
             PositionIn::Attention(weights) => {
                 let times = (lists.ages, lists.frequencies);
                 self.attend(tape, weights, gathered, times, (own, approximate))
@@ -318,8 +329,8 @@ impl<'a> Forward<'a> {
 
     /// p~ + tanh(W_self p~ + W2 inner).
     fn moved(&self, tape: &mut Tape<'_>, own: Var, inner: Var) -> Var {
-        let inner = self.layer(tape, self.weights.position_out, inner, Activation::Identity);
-        let from_self = self.layer(tape, self.weights.position_self, own, Activation::Identity);
+        let inner = self.weights.position_out.apply(tape, inner, Activation::Identity);
+        let from_self = self.weights.position_self.apply(tape, own, Activation::Identity);
         let change = tape.add(from_self, inner);
         let change = tape.tanh(change);
         tape.add(own, change)
@@ -351,7 +362,7 @@ impl<'a> Forward<'a> {
     fn node_link(&self, tape: &mut Tape<'_>, links: Var, nodes: Option<Var>) -> Var {
         let (d_n, width) =
             (self.config.node_width, self.config.time_width + self.config.edge_width);
-        let link = self.layer(tape, self.weights.link_out, links, Activation::Identity);
+        let link = self.weights.link_out.apply(tape, links, Activation::Identity);
         let layer = self.weights.node_link;
         let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
         let of_link = tape.columns(weight, d_n..d_n + width);
@@ -380,16 +391,5 @@ impl<'a> Forward<'a> {
                 sum.iter_mut().zip(row(own)).for_each(|(sum, x)| *sum += x);
             }
         })
-    }
-
-    pub(super) fn layer(
-        &self,
-        tape: &mut Tape<'_>,
-        layer: Layer,
-        x: Var,
-        activation: Activation,
-    ) -> Var {
-        let (weight, bias) = (tape.parameter(layer.weight), tape.parameter(layer.bias));
-        tape.linear(x, weight, Some(bias), activation)
     }
 }

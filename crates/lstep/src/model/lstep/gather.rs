@@ -1,34 +1,31 @@
 //! What the graph says about the seeds of a call: integers and ages, before any tensor.
 //!
-//! Every distinct seed is looked up once, however often it is asked, and every node whose position
-//! is needed has one place.
+//! Seeds are distinct, and every node whose position is needed has one place.
 
 use crate::event::NodeId;
-use crate::graph::{Meeting, Seed};
-use rustc_hash::FxHashMap;
+use crate::graph::{Neighbour, Seed};
 
-/// The distinct seeds of a call, their recent meetings, and the nodes whose positions these need.
+/// The distinct seeds of a call, their recent neighbours, and the nodes whose positions these need.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// Nodes whose approximate position is needed.
     pub nodes: Vec<NodeId>,
     /// The place of each seed's own node in `nodes`.
     pub own: Vec<u32>,
-    /// Where each seed's meetings begin, and where the last one's end.
+    /// Where each seed's neighbours begin, and where the last one's end.
     pub offsets: Vec<u32>,
-    /// How long ago each meeting was.
+    /// How long ago each neighbour was.
     pub ages: Vec<f64>,
-    /// Which of the K rows each meeting fills: they are right-aligned, the newest fills the last.
+    /// Which of the K rows each neighbour fills: they are right-aligned, the newest fills the last.
     pub slots: Vec<u32>,
-    /// The place of each meeting's other node in `nodes`.
+    /// The place of each neighbour's other node in `nodes`.
     pub partners: Vec<u32>,
-    /// The number of each meeting's event.
-    pub events: Vec<u32>,
+    /// The neighbours themselves.
+    pub recent: Vec<Neighbour>,
     /// Where each seed's neighbours within the window begin, and where the last one's end.
     pub window_offsets: Vec<u32>,
     /// The neighbours within the window, with repetition.
     pub window: Vec<u32>,
-    seeds: FxHashMap<(u32, u64), u32>,
     places: Vec<u32>,
 }
 
@@ -44,9 +41,8 @@ impl Gathered {
         self.ages.clear();
         self.slots.clear();
         self.partners.clear();
-        self.events.clear();
+        self.recent.clear();
         self.window.clear();
-        self.seeds.clear();
         self.offsets.clear();
         self.offsets.push(0);
         self.window_offsets.clear();
@@ -58,34 +54,29 @@ impl Gathered {
         self.own.len()
     }
 
-    /// The seed's number, and whether it is new and its meetings have to follow.
-    pub fn seed(&mut self, seed: Seed) -> (u32, bool) {
-        let next = self.own.len() as u32;
-        let number = *self.seeds.entry((seed.node.0, seed.time.value().to_bits())).or_insert(next);
-        if number == next {
-            let place = self.place(seed.node);
-            self.own.push(place);
-        }
-        (number, number == next)
+    /// Adds a seed; its recent neighbours and its window have to follow.
+    pub fn seed(&mut self, seed: Seed) {
+        let place = self.place(seed.node());
+        self.own.push(place);
     }
 
-    /// The meetings of the seed that was just added: at most `rows` of them, oldest first, and how
-    /// long ago each was.
-    pub fn meetings(&mut self, meetings: &[Meeting], rows: usize, age: impl Fn(&Meeting) -> f64) {
-        let first = (rows - meetings.len()) as u32;
-        for (slot, meeting) in meetings.iter().enumerate() {
-            let partner = self.place(meeting.neighbour);
-            self.ages.push(age(meeting));
+    /// The recent neighbours of the seed that was just added: at most `rows` of them, oldest first,
+    /// and how long ago each was.
+    pub fn recent(&mut self, recent: &[Neighbour], rows: usize, age: impl Fn(&Neighbour) -> f64) {
+        let first = (rows - recent.len()) as u32;
+        for (slot, neighbour) in recent.iter().enumerate() {
+            let partner = self.place(neighbour.node());
+            self.ages.push(age(neighbour));
             self.slots.push(first + slot as u32);
             self.partners.push(partner);
-            self.events.push(meeting.event);
         }
+        self.recent.extend_from_slice(recent);
         self.offsets.push(self.ages.len() as u32);
     }
 
     /// The neighbours within the window of the seed that was just added.
-    pub fn neighbours(&mut self, meetings: &[Meeting]) {
-        self.window.extend(meetings.iter().map(|meeting| meeting.neighbour.0));
+    pub fn window(&mut self, neighbours: &[Neighbour]) {
+        self.window.extend(neighbours.iter().map(|neighbour| neighbour.node().0));
         self.window_offsets.push(self.window.len() as u32);
     }
 
@@ -108,19 +99,15 @@ mod tests {
     use crate::event::Time;
 
     #[test]
-    fn a_seed_asked_twice_is_looked_up_once_and_rows_are_right_aligned() {
+    fn a_node_has_one_place_and_rows_are_right_aligned() {
         let time = |value| Time::new(value).expect("finite");
         let mut gathered = Gathered::default();
         for _ in 0..2 {
             gathered.clear();
-            assert_eq!(gathered.seed(Seed { node: NodeId(4), time: time(9.0) }), (0, true));
-            let meetings = [(7, 1.0), (4, 3.0)].map(|(neighbour, at)| Meeting {
-                time: time(at),
-                event: neighbour,
-                neighbour: NodeId(neighbour),
-            });
-            gathered.meetings(&meetings, 5, |meeting| 9.0 - meeting.time.value());
-            assert_eq!(gathered.seed(Seed { node: NodeId(4), time: time(9.0) }), (0, false));
+            gathered.seed(Seed::new(NodeId(4), time(9.0)));
+            let recent =
+                [(7, 1.0), (4, 3.0)].map(|(node, at)| Neighbour::new(time(at), node, NodeId(node)));
+            gathered.recent(&recent, 5, |neighbour| 9.0 - neighbour.time().value());
             assert_eq!(gathered.slots, [3, 4]);
             assert_eq!(gathered.ages, [8.0, 6.0]);
             assert_eq!(gathered.nodes, [NodeId(4), NodeId(7)]);

@@ -2,12 +2,12 @@
 //!
 //! Reads each `*.json` of the fixture folder, and of the folder that `LSTEP_ORACLE` names.
 
-use super::encode::Hidden;
 use super::*;
 use crate::event::{Events, Features, Time};
 use crate::graph::EventLog;
-use crate::model::Negative;
-use lstep_tensor::{DropoutKey, Gradients};
+use crate::model::composite::{CompositeState, TestLosses};
+use crate::model::{Learner, Model, Negative, TrainBatch};
+use lstep_tensor::Gradients;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,8 @@ fn close_for_size(what: &str, found: &[f64], expected: &[f64], least: f64) {
         assert!(error < TOLERANCE, "{what}[{place}]: {found} is not {expected}, error {error:.1e}");
     }
 }
+
+type State = CompositeState<LstepEncoder, Mlp>;
 
 struct Oracle {
     file: String,
@@ -95,7 +97,7 @@ impl Oracle {
         let mut model = Lstep::new(settings, 0).expect("settings");
         for (name, values) in numbers["parameters"].as_object().expect("weights") {
             let values: Vec<f32> = floats(values).into_iter().map(|x| x as f32).collect();
-            model.parameters.load(name, &values).expect("the same names and shapes");
+            model.parameters_mut().load(name, &values).expect("the same names and shapes");
         }
         Oracle {
             file: path.display().to_string(),
@@ -113,23 +115,25 @@ impl Oracle {
     }
 
     /// The state after batch 0, which only gives the initial positions.
-    fn begin(&self) -> LstepState {
+    fn begin(&self) -> State {
         let initial = floats(&self.numbers["initial_position"]);
         let met: NodeSet = self.events[..self.batch]
             .iter()
             .flat_map(|event| [event.source, event.destination])
             .collect();
         let nodes: Vec<NodeId> = met.iter().collect();
-        let width = self.model.config.position_width;
+        let width = self.model.encoder().config.position_width;
         let vectors: Vec<f32> = nodes
             .iter()
             .flat_map(|node| &initial[node.index() * width..][..width])
             .map(|&x| x as f32)
             .collect();
-        let mut positions = Positions::new(width, self.model.config.snapshots);
+        let mut positions = Positions::new(width, self.model.encoder().config.snapshots);
         positions.push_snapshot(&nodes, &vectors);
-        let (approximations, digests) = (Approximations::default(), Digests::default());
-        LstepState { positions, approximations, digests, met, pairs: None }
+        let info = StreamInfo { nodes: self.nodes, training: (Time::ZERO, Time::ZERO) };
+        let mut state = self.model.begin(&info);
+        (state.encoder.positions, state.encoder.met) = (positions, met);
+        state
     }
 
     fn check(&self) {
@@ -146,11 +150,11 @@ impl Oracle {
             self.model
                 .observe(self.log.revealed(span.end as u32), &mut state, step)
                 .expect("observed");
-            let width = self.model.config.position_width;
+            let width = self.model.encoder().config.position_width;
             let zeros = vec![0.0; width];
             let after: Vec<f64> = (0..self.nodes)
                 .flat_map(|node| {
-                    state.positions.latest(NodeId(node as u32)).unwrap_or(&zeros).to_vec()
+                    state.encoder.positions.latest(NodeId(node as u32)).unwrap_or(&zeros).to_vec()
                 })
                 .map(f64::from)
                 .collect();
@@ -158,91 +162,96 @@ impl Oracle {
         }
     }
 
-    fn check_approximate(&self, state: &LstepState, expected: &Value, what: &str) {
+    fn check_approximate(&self, state: &State, expected: &Value, what: &str) {
         let mut gathered = Gathered::default();
         gathered.clear();
         for node in 0..self.nodes as u32 {
-            gathered.seed(Seed { node: NodeId(node), time: Time::ZERO });
+            gathered.seed(Seed::new(NodeId(node), Time::ZERO));
         }
         let mut workspace = Workspace::new();
-        let mut tape = workspace.infer(&self.model.parameters);
+        let parameters = self.model.parameters();
+        let mut tape = workspace.infer(parameters);
+        let equations = self.model.encoder().equations(parameters, false);
         let approximate =
-            self.model.encoder().approximate(&mut tape, &gathered, state, &mut Vec::new());
+            equations.approximate(&mut tape, &gathered, &state.encoder, &mut Vec::new());
         close(what, &values(&tape, approximate), &floats(expected));
     }
 
     fn check_losses(
         &self,
-        state: &LstepState,
+        state: &State,
         span: std::ops::Range<usize>,
         expected: &Value,
         what: &dyn Fn(&str) -> String,
     ) {
         let past = self.log.past(span.end as u32);
-        let mut gathered = Gathered::default();
-        gathered.clear();
         let events = &self.events[span.clone()];
         let negatives: Vec<Negative> = (events.iter().zip(&self.negatives[span.clone()]))
             .map(|(event, &destination)| Negative { source: event.source, destination })
             .collect();
-        let asked = self.model.gather_batch(
-            &mut gathered,
-            past,
-            TrainBatch { events, negatives: &negatives },
-        );
-        let mut workspace = Workspace::new();
-        let mut gradients = Gradients::of(&self.model.parameters);
-        let mut tape = workspace.train(&self.model.parameters, DropoutKey::default());
-        let losses = self.model.losses(&mut tape, past, &gathered, state, &mut Vec::new(), &asked);
-        let Hidden::Whole(hidden) = losses.encoded.hidden else {
-            panic!("learning keeps the layers apart")
-        };
-        let hidden = values(&tape, hidden);
-        let width = self.model.config.node_width;
-        let encoding = |seeds: &[u32]| -> Vec<f64> {
-            seeds
-                .iter()
-                .flat_map(|&seed| hidden[seed as usize * width..][..width].to_vec())
-                .collect()
-        };
-        let of_events = |key: &str| -> Vec<f64> {
-            let events = expected["encodings"].as_array().expect("a list");
-            events.iter().flat_map(|event| floats(&event[key])).collect()
-        };
-        for (key, seeds) in
-            [("src", &asked.sources), ("dst", &asked.destinations), ("neg", &asked.negatives)]
-        {
-            close(&what(key), &encoding(seeds), &of_events(key));
-        }
-        let probability = |logit: f64| 1.0 / (1.0 + (-logit).exp());
-        let probabilities: Vec<f64> =
-            values(&tape, losses.logits).into_iter().map(probability).collect();
-        let (positive, negative) = probabilities.split_at(span.len());
-        close(&what("y_pos"), positive, &floats(&expected["y_pos"]));
-        close(&what("y_neg"), negative, &floats(&expected["y_neg"]));
-        let scalar = |var| [f64::from(tape.scalar(var))];
-        close(&what("loss_lp"), &scalar(losses.prediction), &floats(&expected["loss_lp"]));
-        close(
-            &what("loss_pe"),
-            &scalar(losses.position.expect("positions")),
-            &floats(&expected["loss_pe"]),
-        );
-        close(&what("loss"), &scalar(losses.total), &floats(&expected["loss"]));
-        tape.backward(losses.total, &mut gradients);
+        let batch = TrainBatch { events, negatives: &negatives };
+        let mut gradients = Gradients::of(self.model.parameters());
+        self.model.losses(past, state, batch, |mut tape, losses| {
+            self.check_forward(&mut tape, &losses, expected, what);
+            tape.backward(losses.total, &mut gradients);
+        });
         let expected = expected["gradients"].as_object().expect("gradients");
-        assert_eq!(expected.len(), self.model.parameters.len(), "{}", what("gradients"));
+        assert_eq!(expected.len(), self.model.parameters().len(), "{}", what("gradients"));
         // A gradient is a sum whose terms may cancel, and an f32 is good to its terms: tables below
         // a hundredth of the largest gradient are held to a millionth of that one. PyTorch's f32
         // misses more than that there.
         let all = expected.values().flat_map(floats);
         let least = 1e-2 * all.fold(1e-4, |most: f64, value| most.max(value.abs()));
         for (name, expected) in expected {
-            let gradient = gradients.get(self.model.parameters.find(name).expect("a weight"));
+            let gradient = gradients.get(self.model.parameters().find(name).expect("a weight"));
             let found: Vec<f64> = (0..gradient.rows())
                 .flat_map(|row| gradient.row(row).to_vec())
                 .map(f64::from)
                 .collect();
             close_for_size(&what(&format!("gradient {name}")), &found, &floats(expected), least);
+        }
+    }
+
+    fn check_forward(
+        &self,
+        tape: &mut Tape<'_>,
+        computed: &TestLosses<'_, LstepEncoder>,
+        expected: &Value,
+        what: &dyn Fn(&str) -> String,
+    ) {
+        let hidden = values(tape, computed.encoded.hidden.expect("vectors"));
+        let width = self.model.encoder().config.node_width;
+        let of_events = |key: &str| -> Vec<f64> {
+            let events = expected["encodings"].as_array().expect("a list");
+            events.iter().flat_map(|event| floats(&event[key])).collect()
+        };
+        let LossBatch { pairs, positives, .. } = computed.losses;
+        let (sources, candidates) = (pairs.sources(), pairs.candidates());
+        for (key, seeds) in [
+            ("src", &sources[..positives]),
+            ("dst", &candidates[..positives]),
+            ("neg", &candidates[positives..]),
+        ] {
+            let encoding: Vec<f64> = seeds
+                .iter()
+                .flat_map(|&seed| hidden[seed as usize * width..][..width].to_vec())
+                .collect();
+            close(&what(key), &encoding, &of_events(key));
+        }
+        let probability = |logit: f64| 1.0 / (1.0 + (-logit).exp());
+        let probabilities: Vec<f64> =
+            values(tape, computed.logits).into_iter().map(probability).collect();
+        let (positive, negative) = probabilities.split_at(positives);
+        close(&what("y_pos"), positive, &floats(&expected["y_pos"]));
+        close(&what("y_neg"), negative, &floats(&expected["y_neg"]));
+        let encoder = self.model.encoder();
+        let position = encoder
+            .positional_loss(tape, &computed.encoded, computed.losses, computed.scratch)
+            .expect("positions");
+        for (key, var) in
+            [("loss_lp", computed.prediction), ("loss_pe", position), ("loss", computed.total)]
+        {
+            close(&what(key), &[f64::from(tape.scalar(var))], &floats(&expected[key]));
         }
     }
 }

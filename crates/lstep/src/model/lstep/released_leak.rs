@@ -3,46 +3,94 @@
 //!
 //! The released code filters the positions of the nodes of a step's true events and leaves all
 //! others as they were stored. A sampled negative is then mostly unfiltered, and the scorer learns
-//! to tell that apart. [`ReleasedLeak`] is an [`Lstep`] with that fault. No setting leads here,
+//! to tell that apart. [`ReleasedLeak`] is an L-STEP with that fault. No setting leads here,
 //! only the crate can make one, and it cannot be saved.
 
-use super::encode::Encoded;
-use super::gather::Gathered;
-use super::pairs::Pairs;
-use super::{Lstep, LstepConfig, LstepState, Run, Scratch};
+use super::{LstepConfig, LstepEncoder, LstepScratch, LstepState, Snapshot, handed_over};
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
-use crate::event::Event;
-use crate::event::NodeSet;
+use crate::event::{Event, NodeSet};
 use crate::graph::{Past, Revealed, Seed};
-use crate::model::{Learner, Model, StreamInfo, TrainBatch, TrainContext};
+use crate::model::batch::BatchOrder;
+use crate::model::composite::CompositeState;
+use crate::model::encoder::{
+    Chunk, Encoded, ForwardContext, LossBatch, Mode, NodeEncoder, ObserveScratch,
+};
+use crate::model::{
+    Composite, FeatureWidths, LaneGradients, Learner, Mlp, Model, StreamInfo, TrainBatch,
+    TrainContext,
+};
 use crate::query::{Queries, Scores};
-use lstep_tensor::{Parameters, Tape};
+use lstep_tensor::{Parameters, Tape, Var};
 
 /// L-STEP that filters only the endpoints of true events.
 #[derive(Clone)]
 pub struct ReleasedLeak {
-    honest: Lstep,
+    leaking: Composite<Leaking, Mlp>,
 }
 
 impl ReleasedLeak {
     /// A model with weights drawn from a seed: those that an honest one begins with.
     pub fn new(config: LstepConfig, seed: u64) -> Result<ReleasedLeak> {
-        Ok(ReleasedLeak { honest: Lstep::new(config, seed)? })
+        let leaking = Composite::build(seed, |parameters| {
+            let width = config.node_width;
+            let honest = LstepEncoder::new(config, parameters)?;
+            Ok((Leaking { honest }, Mlp::add(parameters, width).by_role()))
+        })?;
+        Ok(ReleasedLeak { leaking })
+    }
+}
+
+/// The encoder, which takes the nodes it must not know for a part of its state.
+#[derive(Clone)]
+pub struct Leaking {
+    honest: LstepEncoder,
+}
+
+/// An honest state, and the endpoints of the call's true events.
+#[derive(Clone)]
+pub struct LeakingState {
+    honest: LstepState,
+    told: NodeSet,
+}
+
+impl NodeEncoder for Leaking {
+    type State = LeakingState;
+    type Scratch = LstepScratch;
+    type Ahead = Option<Snapshot>;
+
+    fn feature_widths(&self) -> FeatureWidths {
+        self.honest.feature_widths()
+    }
+
+    fn chunk(&self, _: Mode) -> Chunk {
+        Chunk { seeds: usize::MAX, pairs: usize::MAX }
+    }
+
+    fn order(&self) -> BatchOrder {
+        self.honest.order()
+    }
+
+    fn init(&self, info: &StreamInfo) -> LeakingState {
+        LeakingState { honest: self.honest.init(info), told: NodeSet::default() }
+    }
+
+    fn is_ready(&self, state: &LeakingState) -> bool {
+        self.honest.is_ready(&state.honest)
     }
 
     /// The encoder's equations, with the stored position wherever a node is not among the `told`.
     fn encode<'t>(
-        &self,
-        tape: &mut Tape<'t>,
-        past: Past<'t>,
-        gathered: &Gathered,
-        state: &'t LstepState,
-        runs: &mut Vec<Run>,
-        told: &NodeSet,
-    ) -> Encoded<'_> {
-        let encoder = self.honest.encoder();
-        let filtered = encoder.approximate(tape, gathered, state, runs);
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
+        LeakingState { honest: state, told }: &'t LeakingState,
+        seeds: &[Seed],
+        LstepScratch { gathered, runs, .. }: &mut LstepScratch,
+    ) -> Encoded {
+        let (past, tape) = (context.past, &mut *context.tape);
+        self.honest.gather(gathered, past, seeds);
+        let equations = self.honest.equations(context.parameters, false);
+        let filtered = equations.approximate(tape, gathered, state, runs);
         let (nodes, width) = tape.shape(filtered);
         let is_told = tape.input(nodes, 1, |marks| {
             marks
@@ -61,7 +109,57 @@ impl ReleasedLeak {
         });
         let filtered = tape.scale_rows(filtered, is_told);
         let mixed = tape.add(filtered, stored);
-        encoder.encode_at(tape, past, gathered, Some(mixed))
+        handed_over(equations.encode_at(tape, past, gathered, Some(mixed)), gathered)
+    }
+
+    fn total_loss(
+        &self,
+        tape: &mut Tape<'_>,
+        prediction: Var,
+        encoded: &Encoded,
+        batch: LossBatch<'_>,
+        scratch: &LstepScratch,
+    ) -> Var {
+        self.honest.total_loss(tape, prediction, encoded, batch, scratch)
+    }
+
+    fn ahead(
+        &self,
+        parameters: &Parameters,
+        known: Revealed<'_>,
+        state: &LeakingState,
+        step: &[Event],
+        scratch: &mut ObserveScratch<LstepScratch>,
+    ) -> Option<Snapshot> {
+        self.honest.ahead(parameters, known, &state.honest, step, scratch)
+    }
+
+    fn observe(
+        &self,
+        parameters: &Parameters,
+        known: Revealed<'_>,
+        state: &mut LeakingState,
+        step: &[Event],
+        ahead: Option<Snapshot>,
+        scratch: &mut ObserveScratch<LstepScratch>,
+    ) {
+        self.honest.observe(parameters, known, &mut state.honest, step, ahead, scratch);
+    }
+
+    /// # Panics
+    /// Always: a leaking model in a file could be taken for an honest one.
+    fn save_state<'a>(&self, _: &'a LeakingState, _: &mut Checkpoint<'a>) {
+        panic!(
+            "a model with the released leak is never saved: the audit that trains it forgets it"
+        );
+    }
+
+    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<LeakingState> {
+        Err(Error::setting(
+            "model",
+            "with the released leak",
+            "it is never saved: train an honest one",
+        ))
     }
 }
 
@@ -75,95 +173,73 @@ fn told(ask: &Queries) -> NodeSet {
         .collect()
 }
 
+type State = CompositeState<Leaking, Mlp>;
+
 impl Model for ReleasedLeak {
-    type State = LstepState;
+    type State = State;
 
-    fn begin(&self, info: &StreamInfo) -> LstepState {
-        self.honest.begin(info)
+    fn begin(&self, info: &StreamInfo) -> State {
+        self.leaking.begin(info)
     }
 
-    fn score(&self, past: Past<'_>, state: &LstepState, ask: &Queries) -> Result<Scores> {
-        self.honest.fits(past)?;
-        let told = told(ask);
-        let values = self.honest.scratch.with(|Scratch { workspace, gathered, runs, .. }| {
-            gathered.clear();
-            let mut pairs = Pairs::default();
-            for row in ask.rows() {
-                for &node in row.candidates {
-                    let source = self.honest.gather(gathered, past, row.seed());
-                    let candidate =
-                        self.honest.gather(gathered, past, Seed { node, time: row.time });
-                    pairs.push(source, candidate, (row.seed(), node));
-                }
-            }
-            let mut tape = workspace.infer(&self.honest.parameters);
-            let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
-            let logits =
-                self.honest.encoder().predict(&mut tape, (past, gathered, state), &encoded, &pairs);
-            tape.value(logits).to_vec().into_iter().map(f64::from).collect()
-        });
-        Scores::new(ask, values)
+    fn score(&self, past: Past<'_>, state: &State, ask: &Queries) -> Result<Scores> {
+        let mut state = state.clone();
+        state.encoder.told = told(ask);
+        self.leaking.score(past, &state, ask)
     }
 
-    fn observe(&self, known: Revealed<'_>, state: &mut LstepState, step: &[Event]) -> Result<()> {
-        self.honest.observe(known, state, step)
+    fn observe(&self, known: Revealed<'_>, state: &mut State, step: &[Event]) -> Result<()> {
+        self.leaking.observe(known, state, step)
     }
 }
 
 impl Learner for ReleasedLeak {
+    type Ahead = Option<Snapshot>;
+
     fn parameters(&self) -> &Parameters {
-        self.honest.parameters()
+        self.leaking.parameters()
     }
 
     fn parameters_mut(&mut self) -> &mut Parameters {
-        self.honest.parameters_mut()
+        self.leaking.parameters_mut()
     }
 
-    fn loss(
+    fn gradients(
         &self,
         past: Past<'_>,
-        state: &LstepState,
+        known: Revealed<'_>,
+        state: &State,
         batch: TrainBatch<'_>,
-        TrainContext { dropout_key, matmul, workspace, gradients }: TrainContext<'_>,
-    ) -> Result<Option<f64>> {
-        self.honest.fits(past)?;
-        if batch.events.is_empty() || state.positions.snapshots() == 0 {
-            return Ok(None);
-        }
-        let told: NodeSet =
+        context: TrainContext<'_>,
+    ) -> Result<LaneGradients<Option<Snapshot>>> {
+        let mut state = state.clone();
+        state.encoder.told =
             batch.events.iter().flat_map(|event| [event.source, event.destination]).collect();
-        let loss = self.honest.scratch.with(|Scratch { gathered, runs, .. }| {
-            let asked = self.honest.gather_batch(gathered, past, batch);
-            let mut tape =
-                workspace.train(&self.honest.parameters, dropout_key).with_matmul(matmul);
-            let encoded = self.encode(&mut tape, past, gathered, state, runs, &told);
-            let losses = self.honest.losses_of(&mut tape, (past, gathered, state), &asked, encoded);
-            let loss = f64::from(tape.scalar(losses.total));
-            tape.backward(losses.total, gradients);
-            loss
-        });
-        Ok(Some(loss))
+        self.leaking.gradients(past, known, &state, batch, context)
     }
 
-    /// # Panics
-    /// Always: a leaking model in a file could be taken for an honest one.
-    fn save_state<'a>(&self, _: &'a LstepState, _: &mut Checkpoint<'a>) {
-        panic!(
-            "a model with the released leak is never saved: the audit that trains it forgets it"
-        );
+    fn observe_ahead(
+        &self,
+        known: Revealed<'_>,
+        state: &mut State,
+        step: &[Event],
+        ahead: Option<Snapshot>,
+    ) -> Result<()> {
+        self.leaking.observe_ahead(known, state, step, ahead)
     }
 
-    fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<LstepState> {
-        Err(Error::setting(
-            "model",
-            "with the released leak",
-            "it is never saved: train an honest one",
-        ))
+    fn save_state<'a>(&self, state: &'a State, checkpoint: &mut Checkpoint<'a>) {
+        self.leaking.save_state(state, checkpoint);
+    }
+
+    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<State> {
+        self.leaking.load_state(info, checkpoint)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Lstep;
     use super::*;
     use crate::audit::laws::{Check, Law, check_model};
     use crate::event::NodeId;

@@ -6,7 +6,7 @@
 
 use super::{Numbers, log_count, recency};
 use crate::event::{NodeId, Time};
-use crate::graph::{Meeting, Past, Seed, newest};
+use crate::graph::{Neighbour, Past, Seed, newest};
 
 /// How many numbers a pair has.
 pub const WIDTH: usize = 13 + 2 * OWN;
@@ -32,7 +32,7 @@ const NOBODY: u32 = u32::MAX;
 /// A node's newest meetings, by partner.
 pub struct Side<'p> {
     pub seed: Seed,
-    recent: &'p [Meeting],
+    recent: &'p [Neighbour],
     span: f64,
     most: usize,
     /// Open addressing: a power of two of places, at most a quarter of them taken.
@@ -49,18 +49,18 @@ impl<'p> Side<'p> {
         let empty = Partner { node: NOBODY, count: 0, rank: 0, short: 0 };
         let places = vec![empty; (4 * recent.len()).next_power_of_two()];
         let mut side = Side { seed, recent, span, most, places, own: [0.0; OWN], square: 0.0 };
-        for (rank, meeting) in (0..).zip(recent.iter().rev()) {
-            let place = side.place(meeting.neighbour);
+        for (rank, neighbour) in (0..).zip(recent.iter().rev()) {
+            let place = side.place(neighbour.node());
             let partner = &mut side.places[place];
             if partner.node == NOBODY {
-                *partner = Partner { node: meeting.neighbour.0, count: 0, rank, short: 0 };
+                *partner = Partner { node: neighbour.node().0, count: 0, rank, short: 0 };
             }
             partner.count += 1;
             partner.short += u32::from(rank < SHORT);
         }
         side.square =
             side.places.iter().map(|partner| (partner.count * partner.count) as f32).sum();
-        side.own = own(seed.time, history, most, span);
+        side.own = own(seed.time(), history, most, span);
         side
     }
 
@@ -79,28 +79,30 @@ impl<'p> Side<'p> {
 
     /// All numbers of the source and a candidate.
     pub fn compare(&self, past: Past<'_>, candidate: Seed, out: &mut Numbers<'_>) {
-        let met = self.partner(candidate.node);
+        let met = self.partner(candidate.node());
         out.put(f32::from(u8::from(met.is_some())));
         out.count(met.map_or(0, |partner| partner.count));
         out.put(met.map_or(0.0, |partner| 1.0 / (1 + partner.rank) as f32));
         out.count(met.map_or(0, |partner| partner.short));
         // Of all meetings with the candidate the one at `rank` from the end is the newest.
         let last = met.map(|partner| self.recent[self.recent.len() - 1 - partner.rank as usize]);
-        out.put(last.map_or(0.0, |meeting| recency(self.seed.time, meeting.time, self.span)));
-        let forth = last.is_some_and(|meeting| past.event(&meeting).source == self.seed.node);
+        out.put(
+            last.map_or(0.0, |neighbour| recency(self.seed.time(), neighbour.time(), self.span)),
+        );
+        let forth = last.is_some_and(|neighbour| past.starts_at(self.seed.node(), &neighbour));
         out.put(f32::from(u8::from(forth)));
 
         let history = past.history(candidate);
         let theirs = newest(history, self.most);
         let (mut back, mut back_rank, mut back_short) = (0, None, 0);
         let (mut shared, mut product, mut late) = (0, 0.0, 0.0f32);
-        for (rank, meeting) in (0u32..).zip(theirs.iter().rev()) {
-            if meeting.neighbour == self.seed.node {
+        for (rank, neighbour) in (0u32..).zip(theirs.iter().rev()) {
+            if neighbour.node() == self.seed.node() {
                 back += 1;
                 back_rank = back_rank.or(Some(rank));
                 back_short += u32::from(rank < SHORT);
             }
-            if let Some(partner) = self.partner(meeting.neighbour) {
+            if let Some(partner) = self.partner(neighbour.node()) {
                 shared += 1;
                 product += partner.count as f32;
                 late = late.max(1.0 / (1 + rank.max(partner.rank)) as f32);
@@ -114,7 +116,7 @@ impl<'p> Side<'p> {
         out.put(late);
         out.put(log_count(theirs.len().min(self.recent.len()) as u32));
         self.own.iter().for_each(|&number| out.put(number));
-        own(candidate.time, history, self.most, self.span)
+        own(candidate.time(), history, self.most, self.span)
             .iter()
             .for_each(|&number| out.put(number));
     }
@@ -122,9 +124,9 @@ impl<'p> Side<'p> {
 
 /// Of one node alone: when it was last active, how often ever, how full its history is, and how
 /// often it was active in windows of several lengths.
-fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
+fn own(now: Time, history: &[Neighbour], most: usize, span: f64) -> [f32; OWN] {
     let mut numbers = [0.0; OWN];
-    numbers[0] = history.last().map_or(0.0, |meeting| recency(now, meeting.time, span));
+    numbers[0] = history.last().map_or(0.0, |neighbour| recency(now, neighbour.time(), span));
     numbers[1] = log_count(history.len() as u32);
     numbers[2] = history.len().min(most) as f32 / most as f32;
     for (number, share) in numbers[3..].iter_mut().zip(WINDOWS) {
@@ -135,8 +137,8 @@ fn own(now: Time, history: &[Meeting], most: usize, span: f64) -> [f32; OWN] {
 
 /// How many meetings are not before a time. Looked for from the end in steps that double, since
 /// mostly there are few. O(log result).
-fn count_since(history: &[Meeting], since: f64) -> usize {
-    let before = |meeting: &Meeting| meeting.time.value() < since;
+fn count_since(history: &[Neighbour], since: f64) -> usize {
+    let before = |neighbour: &Neighbour| neighbour.time().value() < since;
     let mut reach = 8;
     while reach < history.len() && !before(&history[history.len() - reach]) {
         reach *= 2;
@@ -164,7 +166,7 @@ mod tests {
             Features::none(),
         );
         let log = EventLog::new(events.expect("sorted"));
-        let seed = |node: u32| Seed { node: NodeId(node), time: time(9) };
+        let seed = |node: u32| Seed::new(NodeId(node), time(9));
         let side = Side::new(log.past(6), seed(1), 4, 8.0);
         let told = |candidate: u32| {
             let mut row = vec![0.0; WIDTH];
@@ -172,11 +174,11 @@ mod tests {
             row
         };
         let two = told(2);
-        // Met, three times, the newest meeting first, all of them recency_by_events, and the last
+        // Met, three times, the newest neighbour first, all of them lately, and the last
         // time 1 wrote.
         assert_eq!(two[..4], [1.0, log_count(3), 1.0, log_count(3)]);
         assert_eq!((two[4], two[5]), (recency(time(9), time(4), 8.0), 1.0));
-        // Seen from 2: three meetings, the newest is the last but one; one shared meeting, with 3.
+        // Seen from 2: three meetings, the newest is the last but one; one shared neighbour, with 3.
         assert_eq!(two[6..10], [log_count(3), 0.5, log_count(3), log_count(1)]);
         let nobody = told(8);
         assert_eq!(nobody[..12], [0.0; 12], "8 has met nobody");

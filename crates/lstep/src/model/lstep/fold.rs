@@ -8,21 +8,8 @@
 
 use super::config::{LstepConfig, Variant};
 use super::parameters::Weights;
-use lstep_tensor::{Activation, Parameters, Tape, Var, Workspace};
+use lstep_tensor::{Activation, Tape, Var};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
-
-/// The two chains, each one layer to the predictor's hidden layer.
-#[derive(Debug)]
-pub struct Folded {
-    /// [d_N, parts], for the source of a pair.
-    pub source: Vec<f32>,
-    /// [d_N, parts], for its candidate.
-    pub candidate: Vec<f32>,
-    /// All biases, [1, d_N].
-    pub bias: Vec<f32>,
-    pub parts: Parts,
-}
 
 /// Where the columns of what is folded are.
 #[derive(Debug, Clone)]
@@ -36,7 +23,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    fn new(config: &LstepConfig, node_features: usize) -> Parts {
+    pub fn new(config: &LstepConfig, node_features: usize) -> Parts {
         let has_links = config.variant != Variant::PositionOnly;
         let links = if has_links { config.time_width + config.edge_width } else { 0 };
         let nodes = links + if has_links { node_features } else { 0 };
@@ -51,41 +38,16 @@ impl Parts {
     }
 }
 
-impl Folded {
-    /// For node features of that width.
-    pub fn new(
-        config: &LstepConfig,
-        parameters: &Parameters,
-        weights: &Weights,
-        node_features: usize,
-    ) -> Folded {
-        let parts = Parts::new(config, node_features);
-        let mut workspace = Workspace::new();
-        let mut tape = workspace.infer(parameters);
-        let d_n = config.node_width;
-        let [source, candidate] =
-            [0..d_n, d_n..2 * d_n].map(|role| chain(&mut tape, config, weights, &parts, role));
-        let own = tape.parameter(weights.predict_in.bias);
-        let bias = tape.add(source.1, candidate.1);
-        let bias = tape.add(bias, own);
-        let [source, candidate, bias] =
-            [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
-        Folded { source, candidate, bias, parts }
-    }
-}
-
-/// Weight [d_N, parts] and bias [1, d_N] of one role, whose columns of W^(1) of Eq. link_prediction
-/// are given.
-fn chain(
+/// For a layer of h, weight [out, d_N], the layer of the inputs of the linear layers that lead to h:
+/// weight [out, parts] and bias [1, out].
+pub fn fold(
     tape: &mut Tape<'_>,
     config: &LstepConfig,
     weights: &Weights,
     parts: &Parts,
-    role: Range<usize>,
+    predict: Var,
 ) -> (Var, Var) {
     let d_n = config.node_width;
-    let predict = tape.parameter(weights.predict_in.weight);
-    let predict = tape.columns(predict, role);
     let merge = tape.parameter(weights.merge.weight);
     let merge_bias = tape.parameter(weights.merge.bias);
     let mut bias = tape.linear(merge_bias, predict, None, Activation::Identity);
@@ -115,56 +77,16 @@ fn chain(
     (tape.concat_columns(&columns), bias)
 }
 
-/// The product for the weights as they are, kept until they change.
-#[derive(Debug, Default)]
-pub struct LastFolded {
-    kept: Mutex<Option<(Key, Arc<Folded>)>>,
-}
-
-/// What a product depends on: the version of the weights, and the width of node features.
-type Key = (u64, usize);
-
-impl LastFolded {
-    /// The product with that key, made if it is not the one kept.
-    pub fn get(&self, key: Key, make: impl FnOnce() -> Folded) -> Arc<Folded> {
-        let kept = || self.kept.lock().expect("nothing panics while it holds the product");
-        if let Some((known, folded)) = &*kept()
-            && *known == key
-        {
-            return Arc::clone(folded);
-        }
-        // Not while the lock is held: the product is made by several threads, which may be asked
-        // for scores meanwhile.
-        let folded = Arc::new(make());
-        *kept() = Some((key, Arc::clone(&folded)));
-        folded
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::over_events;
-    use super::super::{Lstep, LstepState};
+    use super::super::tests::{Way, scores_by};
+    use super::super::{Lstep, LstepConfig};
     use super::*;
     use crate::event::{Event, Features};
     use crate::graph::EventLog;
     use crate::model::{Model, StreamInfo};
     use crate::query::Queries;
     use crate::read::synthetic::{SyntheticConfig, generate};
-
-    /// Logits of the last 40 events, with the layers apart or multiplied together.
-    fn logits(
-        model: &Lstep,
-        log: &EventLog,
-        state: &LstepState,
-        folded: Option<&Folded>,
-    ) -> Vec<f64> {
-        let mut ask = Queries::new();
-        for event in log.events().iter().skip(log.len() - 40) {
-            ask.push(event.source, event.time, [event.destination]);
-        }
-        over_events(model, log.past(log.len() as u32), state, &ask, folded)
-    }
 
     #[test]
     fn layers_multiplied_together_score_as_the_layers_one_after_the_other() {
@@ -186,11 +108,13 @@ mod tests {
                         .observe(log.revealed(step[49].number + 1), &mut state, step)
                         .expect("observed");
                 }
-                let folded = model.folded(log.past(300));
-                let (together, apart) = (
-                    logits(&model, &log, &state, Some(&folded)),
-                    logits(&model, &log, &state, None),
-                );
+                let mut ask = Queries::new();
+                for event in log.events().iter().skip(log.len() - 40) {
+                    ask.push(event.source, event.time, [event.destination]);
+                }
+                let past = log.past(log.len() as u32);
+                let together = scores_by(&model, past, &state, &ask, Way::EventsFolded);
+                let apart = scores_by(&model, past, &state, &ask, Way::Events);
                 let largest = apart.iter().fold(0.0f64, |largest, logit| largest.max(logit.abs()));
                 for (together, apart) in together.iter().zip(&apart) {
                     assert!(

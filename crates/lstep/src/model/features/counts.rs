@@ -94,12 +94,13 @@ impl Counts {
 
     /// What is told of a source, whoever the candidate is.
     pub fn side(&self, source: Seed, span: f64) -> Side {
-        let (out, into) = (role(&self.sources, source.node), role(&self.destinations, source.node));
+        let (out, into) =
+            (role(&self.sources, source.node()), role(&self.destinations, source.node()));
         Side {
             source,
             span,
             count: out.count(),
-            roles: [out, into].map(|role| self.role_features(&role, source.time, span)),
+            roles: [out, into].map(|role| self.role_features(&role, source.time(), span)),
             decayed: self.decayed(&out),
         }
     }
@@ -128,13 +129,13 @@ impl Counts {
     /// All numbers of a pair.
     pub fn write_features(&self, side: &Side, candidate: NodeId, out: &mut Numbers<'_>) {
         let &Side { source, span, .. } = side;
-        let forth = self.pairs.get(&pair_key(source.node, candidate));
-        let back = self.pairs.get(&pair_key(candidate, source.node));
+        let forth = self.pairs.get(&pair_key(source.node(), candidate));
+        let back = self.pairs.get(&pair_key(candidate, source.node()));
         let met = |trace: Option<&Trace>| f32::from(u8::from(trace.is_some()));
         out.put(met(forth));
         out.count(forth.map_or(0, |trace| trace.count));
         out.put(self.recency_by_events(forth));
-        out.put(since(forth, source.time, span));
+        out.put(since(forth, source.time(), span));
         out.put(met(forth) * met(back));
         out.put(met(back));
         out.count(back.map_or(0, |trace| trace.count));
@@ -144,7 +145,7 @@ impl Counts {
         let share = |whole: u32| forth.map_or(0, |trace| trace.count) as f32 / whole.max(1) as f32;
         out.put(share(side.count));
         out.put(share(v_in.count()));
-        let theirs = [v_out, v_in].map(|role| self.role_features(&role, source.time, span));
+        let theirs = [v_out, v_in].map(|role| self.role_features(&role, source.time(), span));
         side.roles.iter().chain(&theirs).flatten().for_each(|&number| out.put(number));
         side.decayed.iter().chain(&self.decayed(&v_in)).for_each(|&number| out.put(number));
     }
@@ -289,7 +290,7 @@ mod tests {
 
     fn told(counts: &Counts, source: u32, candidate: u32) -> Vec<f32> {
         let mut row = vec![0.0; WIDTH];
-        let seed = Seed { node: NodeId(source), time: Time::new(10.0).expect("finite") };
+        let seed = Seed::new(NodeId(source), Time::new(10.0).expect("finite"));
         counts.write_features(
             &counts.side(seed, 10.0),
             NodeId(candidate),

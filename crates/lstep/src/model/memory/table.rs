@@ -1,5 +1,5 @@
-//! What TGN remembers: a vector for each node that has interacted, and a message that is not yet
-//! part of it.
+//! The table of memories: a vector for each node that has interacted, and a message that is not
+//! yet part of it.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
@@ -40,6 +40,11 @@ impl Memories {
             messages: Vec::new(),
             sent: Vec::new(),
         }
+    }
+
+    /// The width of a memory.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// The node's row, if it has interacted.

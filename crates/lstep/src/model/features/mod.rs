@@ -1,33 +1,31 @@
-//! What is known of a pair before any tensor: numbers for the predictor of an L-STEP that sees the
-//! two nodes together (`lstep-pair`).
+//! Features of a pair: numbers about two nodes together, for a head that reads them.
 //!
-//! The paper encodes each node alone, so its predictor has to guess from two summaries whether
-//! these two have met. Here it is told, from five places, each a switch: the two recent histories
-//! (`history.rs`, read from the past, exact up to the moment), counts of everything observed
-//! (`counts.rs`, part of the state), the same counts of those whom the source met recency_by_events
-//! (its neighbours), sums of node codes along recent walks (`walks.rs`, part of the state), and
-//! both positions multiplied number by number (on the tape, in `predict.rs`). Nothing here looks at
-//! labels or at other questions.
+//! An encoder sees each node alone, so a predictor has to guess from two vectors whether the nodes
+//! have met. These features say so, from four places, each a switch: the overlap of the two recent
+//! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency of
+//! the pair and of both nodes (`counts.rs`, part of the state), the popularity of the source's recent
+//! neighbours (from the same counts), and sums of random node codes along recent walks (`walks.rs`,
+//! part of the state). They stand behind any encoder, or alone, in [`Mlp`](super::Mlp). Nothing here
+//! looks at labels or at other rows.
 
 mod counts;
 mod history;
 mod walks;
 
-use super::parameters::{Layer, linear};
+use super::batch::PairBatch;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
-use crate::event::{Event, NodeId, Time};
+use crate::event::{Event, Time};
 use crate::graph::{Past, Seed};
 use crate::model::StreamInfo;
 use crate::model::checks::within;
 use counts::Counts;
-use lstep_tensor::{ParameterId, Parameters};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 use walks::Walks;
 
-/// How many of a source's newest meetings are its neighbours.
+/// How many of a source's newest neighbours are looked at.
 const NEIGHBOURS: usize = 20;
 
 /// What the predictor is told about a pair, as named switches.
@@ -99,50 +97,9 @@ impl PairConfig {
     }
 }
 
-/// The places of the weights that read the pair.
-#[derive(Debug, Clone, Copy)]
-pub struct PairWeights {
-    /// From the pair's numbers through two hidden layers to the predictor's; absent if no number is
-    /// told.
-    pub signals: Option<SignalWeights>,
-    /// From the product of the positions to the predictor's hidden layer.
-    pub positions: Option<ParameterId>,
-}
-
-/// The layers that read a pair's numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct SignalWeights {
-    pub first: Layer,
-    pub second: Layer,
-    /// To the predictor's hidden layer, which has a bias of its own.
-    pub out: ParameterId,
-}
-
-impl PairWeights {
-    /// Adds the weights, drawn from the parameters' seed.
-    pub fn add(
-        parameters: &mut Parameters,
-        config: &PairConfig,
-        node_width: usize,
-        position_width: usize,
-    ) -> Self {
-        let inner = |parameters: &mut Parameters, name: &str, inputs: usize| {
-            parameters.add(name, node_width, inputs, lstep_tensor::Init::Linear { inputs })
-        };
-        let signals = (config.width() > 0).then(|| SignalWeights {
-            first: linear(parameters, "pair.first", config.hidden, config.width()),
-            second: linear(parameters, "pair.second", config.hidden, config.hidden),
-            out: inner(parameters, "pair.out.weight", config.hidden),
-        });
-        let positions =
-            config.positions.then(|| inner(parameters, "pair.positions.weight", position_width));
-        PairWeights { signals, positions }
-    }
-}
-
 /// What passing events leave behind for pairs.
 #[derive(Debug, Clone)]
-pub struct PairMemory {
+pub struct PairState {
     config: PairConfig,
     /// The time from the first training event to the last, the unit of all recencies.
     span: f64,
@@ -150,11 +107,11 @@ pub struct PairMemory {
     walks: Walks,
 }
 
-impl PairMemory {
+impl PairState {
     /// Before the first event.
-    pub fn new(config: &PairConfig, info: &StreamInfo) -> PairMemory {
+    pub fn new(config: &PairConfig, info: &StreamInfo) -> PairState {
         let span = info.training.1.since(info.training.0);
-        PairMemory {
+        PairState {
             config: config.clone(),
             span: if span > 0.0 { span } else { 1.0 },
             counts: Counts::new(info.nodes),
@@ -174,25 +131,26 @@ impl PairMemory {
         }
     }
 
-    /// Fills the rows of `out`, one for each pair of a source and a candidate at the source's time.
-    pub fn fill(&self, past: Past<'_>, pairs: &[(Seed, NodeId)], out: &mut [f32]) {
+    /// Writes the features of each pair into a row of `out`.
+    pub fn fill(&self, past: Past<'_>, pairs: &PairBatch, out: &mut [f32]) {
+        const AT_ONCE: usize = 128;
         let width = self.config.width();
         // Enough pairs to be worth a thread; the rows do not depend on how they are divided.
-        out.par_chunks_mut(128 * width).zip(pairs.par_chunks(128)).for_each(|(rows, pairs)| {
+        out.par_chunks_mut(AT_ONCE * width).enumerate().for_each(|(chunk, rows)| {
             let mut side: Option<SourceSide<'_>> = None;
-            for (place, (row, &(source, candidate))) in
-                rows.chunks_mut(width).zip(pairs).enumerate()
-            {
+            let first = chunk * AT_ONCE;
+            for (pair, row) in (first..).zip(rows.chunks_mut(width)) {
+                let (source, candidate) = pairs.pair(pair);
                 let mut row = Numbers { row };
-                if let Some(&(_, next)) = pairs.get(place + 1).filter(|_| self.config.walks > 0) {
-                    self.walks.bring_near(next);
+                if self.config.walks > 0 && pair + 1 < pairs.len().min(first + AT_ONCE) {
+                    self.walks.bring_near(pairs.pair(pair + 1).1);
                 }
                 if side.as_ref().is_none_or(|side| side.seed != source) {
                     side = Some(self.side(past, source));
                 }
                 let side = side.as_ref().expect("just made");
                 if let Some(history) = &side.history {
-                    history.compare(past, Seed { node: candidate, time: source.time }, &mut row);
+                    history.compare(past, source.with_node(candidate), &mut row);
                 }
                 if let Some(counts) = &side.counts {
                     self.counts.write_features(counts, candidate, &mut row);
@@ -212,11 +170,11 @@ impl PairMemory {
             history: (self.config.history > 0)
                 .then(|| history::Side::new(past, seed, self.config.history, self.span)),
             counts: self.config.counts.then(|| self.counts.side(seed, self.span)),
-            walks: (self.config.walks > 0).then(|| self.walks.side(seed.node)),
+            walks: (self.config.walks > 0).then(|| self.walks.side(seed.node())),
             neighbours: self.config.neighbour_popularity.then(|| {
                 let partners =
-                    past.recent(seed, NEIGHBOURS).iter().map(|meeting| meeting.neighbour);
-                self.counts.neighbours(partners, seed.time, self.span)
+                    past.recent(seed, NEIGHBOURS).iter().map(|neighbour| neighbour.node());
+                self.counts.neighbours(partners, seed.time(), self.span)
             }),
         }
     }
@@ -227,7 +185,7 @@ impl PairMemory {
         self.walks.save(checkpoint);
     }
 
-    /// Takes over what [`PairMemory::save`] wrote for the same settings.
+    /// Takes over what [`PairState::save`] wrote for the same settings.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
         self.counts.load(checkpoint)?;
         self.walks.load(checkpoint)

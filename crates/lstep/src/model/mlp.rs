@@ -1,0 +1,273 @@
+//! The field's link predictor, two layers over the vectors of a pair, and what may stand beside it:
+//! features of the pair, and vectors that are compared.
+
+use super::StreamInfo;
+use super::batch::{PairBatch, Role};
+use super::encoder::{Encoded, ForwardContext, NodeEncoder, PairHead};
+use super::features::{PairConfig, PairState};
+use crate::checkpoint::Checkpoint;
+use crate::error::Result;
+use crate::event::Event;
+use crate::graph::Past;
+use crate::nn::{Linear, Predictor};
+use lstep_tensor::{
+    Activation, Indices, Init, Pair, ParameterId, Parameters, Tape, Then, Var, Workspace,
+};
+use std::sync::Arc;
+
+/// y = w relu(W [h_u | h_v] + b + F(pair features) + C (c_u * c_v)) + d.
+///
+/// The summands F and C are optional; without an encoder h is absent and F stands alone.
+#[derive(Debug, Clone)]
+pub struct Mlp {
+    predictor: Predictor,
+    by_role: bool,
+    features: Option<Features>,
+    compare: Option<ParameterId>,
+}
+
+#[derive(Debug, Clone)]
+struct Features {
+    config: Arc<PairConfig>,
+    /// Absent where all kinds of features are switched off.
+    layers: Option<FeatureLayers>,
+}
+
+/// From a pair's features through two hidden layers to the predictor's.
+#[derive(Debug, Clone, Copy)]
+struct FeatureLayers {
+    first: Linear,
+    second: Linear,
+    /// To the predictor's hidden layer, which has a bias of its own.
+    out: ParameterId,
+}
+
+/// The predictor's first layer multiplied into the encoder's last ones.
+#[derive(Debug)]
+pub struct Folded {
+    /// [width, inputs], for the source of a pair.
+    source: Vec<f32>,
+    /// [width, inputs], for its candidate.
+    candidate: Vec<f32>,
+    /// All biases, [1, width].
+    bias: Vec<f32>,
+    inputs: usize,
+}
+
+impl Mlp {
+    /// Adds `predict.in` and `predict.out` for vectors of a width.
+    pub fn add(parameters: &mut Parameters, width: usize) -> Mlp {
+        let predictor = Predictor::add(parameters, width);
+        Mlp { predictor, by_role: false, features: None, compare: None }
+    }
+
+    /// Multiplies each seed for the role it has and not for the other: fewer products, but rows are
+    /// copied. Logits are the same bits; gradients are added in another order.
+    #[must_use]
+    pub fn by_role(self) -> Mlp {
+        Mlp { by_role: true, ..self }
+    }
+
+    /// Adds `pair.*`: layers that read features of the pair and, if the settings ask for it, the
+    /// products of the vectors that the encoder gives to compare, which have `compare` numbers.
+    #[must_use]
+    pub fn with_features(
+        self,
+        parameters: &mut Parameters,
+        config: &PairConfig,
+        compare: usize,
+    ) -> Mlp {
+        let width = self.predictor.width;
+        let inner = |parameters: &mut Parameters, name: &str, inputs: usize| {
+            parameters.add(name, width, inputs, Init::Linear { inputs })
+        };
+        let (inputs, hidden) = (config.width(), config.hidden);
+        let layers = (inputs > 0).then(|| FeatureLayers {
+            first: Linear::add(parameters, "pair.first", inputs, hidden),
+            second: Linear::add(parameters, "pair.second", hidden, hidden),
+            out: inner(parameters, "pair.out.weight", hidden),
+        });
+        let positions = config.positions && compare > 0;
+        let compare = positions.then(|| inner(parameters, "pair.positions.weight", compare));
+        Mlp {
+            features: Some(Features { config: Arc::new(config.clone()), layers }),
+            compare,
+            ..self
+        }
+    }
+
+    /// What sources and candidates bring to the hidden layer, and its bias.
+    fn sides<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        hidden: Var,
+        pairs: &PairBatch,
+        folded: Option<&'t Folded>,
+    ) -> (Pair, Var) {
+        let width = self.predictor.width;
+        let ([to_u, to_v], bias) = match folded {
+            None => {
+                let weight = tape.parameter(self.predictor.inner.weight);
+                let to = [0..width, width..2 * width].map(|columns| tape.columns(weight, columns));
+                (to, tape.parameter(self.predictor.inner.bias))
+            }
+            Some(folded) => {
+                let to = [&folded.source, &folded.candidate]
+                    .map(|weight| tape.borrow(weight, folded.inputs));
+                (to, tape.borrow(&folded.bias, width))
+            }
+        };
+        let (u, u_rows) = self.side(tape, pairs.sources(), hidden, pairs.seeds().len(), to_u);
+        let (v, v_rows) = self.side(tape, pairs.candidates(), hidden, pairs.seeds().len(), to_v);
+        (Pair { u, u_rows, v, v_rows }, bias)
+    }
+
+    /// A role's products, and for each pair which of them is its own.
+    fn side(
+        &self,
+        tape: &mut Tape<'_>,
+        numbers: &[u32],
+        hidden: Var,
+        seeds: usize,
+        weight: Var,
+    ) -> (Var, Indices) {
+        let role = self.by_role.then(|| Role::of(numbers, seeds));
+        // Where nearly all seeds have the role, a few products too many cost less than copying the
+        // others out.
+        let role = role.filter(|role| tape.is_training() || role.seeds.len() * 8 <= seeds * 7);
+        let Some(role) = role else {
+            let inner = tape.linear(hidden, weight, None, Activation::Identity);
+            return (inner, tape.indices(numbers.iter().copied()));
+        };
+        let chosen = tape.indices(role.seeds.iter().copied());
+        let hidden = tape.gather(hidden, chosen);
+        let inner = tape.linear(hidden, weight, None, Activation::Identity);
+        (inner, tape.indices(role.rows.iter().copied()))
+    }
+
+    /// The hidden layer before its activation, where something stands beside the vectors.
+    fn hidden_with_features<'t>(
+        &self,
+        context: &mut ForwardContext<'_, 't>,
+        state: &PairState,
+        vectors: Option<(Pair, Var)>,
+        encoded: &Encoded,
+        pairs: &PairBatch,
+    ) -> Var {
+        let past = context.past;
+        let tape = &mut *context.tape;
+        let mut inner = match vectors {
+            Some((pair, bias)) => tape.gather_pair(pair, Some(bias), Activation::Identity),
+            None => {
+                let bias = tape.parameter(self.predictor.inner.bias);
+                let same = tape.indices(std::iter::repeat_n(0, pairs.len()));
+                tape.gather(bias, same)
+            }
+        };
+        let features = self.features.as_ref();
+        if let Some((features, layers)) = features.and_then(|f| Some((f, f.layers?))) {
+            let rows = tape
+                .input(pairs.len(), features.config.width(), |rows| state.fill(past, pairs, rows));
+            let read = layers.first.apply(tape, rows, Activation::Relu);
+            let read = layers.second.apply(tape, read, Activation::Relu);
+            let read = tape.dropout(read, features.config.dropout as f32);
+            let out = tape.parameter(layers.out);
+            inner = tape.layer(read, out, None, added_to(inner));
+        }
+        if let (Some(weight), Some(compare)) = (self.compare, &encoded.compare) {
+            let [u, v] = [pairs.sources(), pairs.candidates()].map(|numbers| {
+                let rows = match &compare.rows {
+                    None => tape.indices(numbers.iter().copied()),
+                    Some(rows) => tape.indices(numbers.iter().map(|&seed| rows[seed as usize])),
+                };
+                tape.gather(compare.vectors, rows)
+            });
+            let product = tape.mul(u, v);
+            let weight = tape.parameter(weight);
+            inner = tape.layer(product, weight, None, added_to(inner));
+        }
+        tape.apply(inner, Activation::Relu)
+    }
+}
+
+/// A product that is added to a sum as it is made.
+fn added_to(sum: Var) -> Then {
+    Then { activation: Activation::Identity, dropout: 0.0, add: Some(sum) }
+}
+
+impl<E: NodeEncoder> PairHead<E> for Mlp {
+    type State = Option<PairState>;
+    type Scratch = ();
+    type Prepared = Option<Folded>;
+
+    fn init(&self, info: &StreamInfo) -> Option<PairState> {
+        self.features.as_ref().map(|features| PairState::new(&features.config, info))
+    }
+
+    fn prepare(&self, encoder: &E, parameters: &Parameters, past: Past<'_>) -> Option<Folded> {
+        encoder.folds().then(|| {
+            let mut workspace = Workspace::new();
+            let mut tape = workspace.infer(parameters);
+            let width = self.predictor.width;
+            let [source, candidate] = [0..width, width..2 * width].map(|role| {
+                let weight = tape.parameter(self.predictor.inner.weight);
+                let weight = tape.columns(weight, role);
+                encoder.fold(&mut tape, past, weight)
+            });
+            let own = tape.parameter(self.predictor.inner.bias);
+            let bias = tape.add(source.1, candidate.1);
+            let bias = tape.add(bias, own);
+            let inputs = tape.shape(source.0).1;
+            let [source, candidate, bias] =
+                [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
+            Folded { source, candidate, bias, inputs }
+        })
+    }
+
+    fn logits<'t>(
+        &'t self,
+        context: &mut ForwardContext<'_, 't>,
+        state: &'t Option<PairState>,
+        encoded: &Encoded,
+        pairs: &PairBatch,
+        prepared: Option<&'t Option<Folded>>,
+        (): &mut (),
+    ) -> Var {
+        let folded = prepared.and_then(Option::as_ref).filter(|_| context.folds());
+        let vectors = encoded.hidden.map(|hidden| self.sides(context.tape, hidden, pairs, folded));
+        let inner = match (state, vectors) {
+            (None, Some((pair, bias))) => {
+                context.tape.gather_pair(pair, Some(bias), Activation::Relu)
+            }
+            (Some(state), vectors) => {
+                self.hidden_with_features(context, state, vectors, encoded, pairs)
+            }
+            (None, None) => panic!("a predictor without an encoder needs features of the pair"),
+        };
+        self.predictor.outer.apply(context.tape, inner, Activation::Identity)
+    }
+
+    fn observe(&self, state: &mut Option<PairState>, step: &[Event]) {
+        if let Some(state) = state {
+            state.observe(step);
+        }
+    }
+
+    fn save_state<'a>(&self, state: &'a Option<PairState>, checkpoint: &mut Checkpoint<'a>) {
+        if let Some(state) = state {
+            state.save(checkpoint);
+        }
+    }
+
+    fn load_state(
+        &self,
+        info: &StreamInfo,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Option<PairState>> {
+        let mut state = <Mlp as PairHead<E>>::init(self, info);
+        if let Some(state) = &mut state {
+            state.load(checkpoint)?;
+        }
+        Ok(state)
+    }
+}
