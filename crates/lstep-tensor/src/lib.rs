@@ -113,7 +113,7 @@ pub use op::attention::{Heads, Keys};
 pub use op::gather::Pair;
 pub use op::linear::Then;
 pub use op::mix_tokens::TokenNet;
-pub use op::position::Runs;
+pub use op::temporal_filter::Runs;
 pub use op::recurrent::Cell;
 pub use op::segment::{Segments, Weighting};
 pub use op::self_attention::Blocks;

@@ -6,7 +6,7 @@
 
 use crate::matrix::{Matrix, MatrixMut};
 use crate::op::Op;
-use crate::op::position::Fourier;
+use crate::op::temporal_filter::Fourier;
 use crate::parameter::Parameters;
 use crate::slab::Slab;
 use crate::tape::{DropoutKey, Tape, Var};

@@ -115,3 +115,5 @@ pub mod stream;
 pub mod training;
 
 pub use error::{Error, Result};
+/// Tensors, tapes and optimizers, for models in crates of their own.
+pub use lstep_tensor as tensor;

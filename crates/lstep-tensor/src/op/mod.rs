@@ -12,7 +12,7 @@ pub(crate) mod linear;
 pub(crate) mod loss;
 pub(crate) mod mix_tokens;
 pub(crate) mod normalize;
-pub(crate) mod position;
+pub(crate) mod temporal_filter;
 pub(crate) mod recurrent;
 pub(crate) mod reduce;
 pub(crate) mod segment;
@@ -74,8 +74,8 @@ operations! {
     TimeEncode(time::TimeEncode),
     Gru(recurrent::Gru),
     CrossEntropy(loss::CrossEntropy),
-    FoldFilter(position::FoldFilter),
-    RunKernel(position::RunKernel),
+    FoldFilter(temporal_filter::FoldFilter),
+    RunKernel(temporal_filter::RunKernel),
     Dropout(dropout::Dropout),
 }
 

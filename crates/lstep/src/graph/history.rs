@@ -4,7 +4,7 @@
 //! Built at once, every node's run has just the room it needs. A run that is full moves to the end
 //! of the block with twice the room; when more than half of the block is abandoned, it is packed
 //! anew. Appending is therefore amortised O(1), a history is always one slice, and memory stays
-//! within a constant factor of the meetings held.
+//! within a constant factor of the neighbours held.
 
 use super::past::Seed;
 use crate::event::{Events, NodeId, Time};
@@ -49,13 +49,13 @@ impl Neighbour {
     }
 }
 
-/// The last `most` of some meetings, or all of them if there are fewer.
+/// The last `most` of some neighbours, or all of them if there are fewer.
 #[inline]
-pub(crate) fn newest(meetings: &[Neighbour], most: usize) -> &[Neighbour] {
-    &meetings[meetings.len().saturating_sub(most)..]
+pub(crate) fn newest(neighbours: &[Neighbour], most: usize) -> &[Neighbour] {
+    &neighbours[neighbours.len().saturating_sub(most)..]
 }
 
-/// Where a node's meetings are in the block.
+/// Where a node's neighbours are in the block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
     start: usize,
@@ -63,7 +63,7 @@ struct Extent {
     room: u32,
 }
 
-/// Each node's own meetings in the total order of events.
+/// Each node's own neighbours in the total order of events.
 #[derive(Debug, Clone, Default)]
 pub struct Histories {
     runs: Vec<Extent>,
@@ -71,7 +71,7 @@ pub struct Histories {
     abandoned: usize,
 }
 
-/// Fills room that no meeting has taken yet; never read.
+/// Fills room that no neighbour has taken yet; never read.
 const EMPTY: Neighbour = Neighbour { time: Time::ZERO, event: u32::MAX, node: NodeId(u32::MAX) };
 
 impl Histories {
@@ -101,7 +101,7 @@ impl Histories {
         Histories { runs, block, abandoned: 0 }
     }
 
-    /// A node's meetings, oldest first; empty for a node that has none.
+    /// A node's neighbours, oldest first; empty for a node that has none.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[Neighbour] {
         match self.runs.get(node.index()) {
@@ -115,8 +115,8 @@ impl Histories {
         self.runs.len()
     }
 
-    /// Appends a meeting, which must come after all that the node has. Amortised O(1).
-    pub fn push(&mut self, node: NodeId, meeting: Neighbour) {
+    /// Appends a neighbour, which must come after all that the node has. Amortised O(1).
+    pub fn push(&mut self, node: NodeId, neighbour: Neighbour) {
         if node.index() >= self.runs.len() {
             self.runs.resize(node.index() + 1, Extent::default());
         }
@@ -125,7 +125,7 @@ impl Histories {
             self.enlarge(node);
         }
         let run = &mut self.runs[node.index()];
-        self.block[run.start + run.length as usize] = meeting;
+        self.block[run.start + run.length as usize] = neighbour;
         run.length += 1;
     }
 
@@ -186,8 +186,8 @@ mod tests {
             for node in 0..13 {
                 prop_assert_eq!(built.of(NodeId(node)), grown.of(NodeId(node)));
             }
-            let meetings = 2 * pairs.len();
-            prop_assert!(grown.block.len() <= 8 * meetings + 64, "{} for {meetings}", grown.block.len());
+            let neighbours = 2 * pairs.len();
+            prop_assert!(grown.block.len() <= 8 * neighbours + 64, "{} for {neighbours}", grown.block.len());
         }
     }
 

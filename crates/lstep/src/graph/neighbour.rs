@@ -1,5 +1,5 @@
-//! Random samples of a seed's history. The newest meetings, and all within an interval, are slices:
-//! see [`Past`].
+//! Random samples of a seed's history. The newest neighbours, and all within an interval, are
+//! slices: see [`Past`].
 //!
 //! A sample depends on the key and the seed asked about, never on what else is asked or by which
 //! thread.
@@ -8,7 +8,7 @@ use super::history::Neighbour;
 use super::past::{Past, Seed};
 use crate::rng::KeyedRng;
 
-/// Draws `count` meetings uniformly, with replacement, and puts them into `sample` oldest first.
+/// Draws `count` neighbours uniformly, with replacement, and puts them into `sample` oldest first.
 /// O(count log count).
 ///
 /// `sample` stays empty for a node without a history.
@@ -29,7 +29,7 @@ pub fn sample_uniformly(
     sample.sort_by_key(|neighbour| neighbour.event());
 }
 
-/// Draws `count` meetings with replacement, each with probability proportional to exp(rate (t_j -
+/// Draws `count` neighbours with replacement, each with probability proportional to exp(rate (t_j -
 /// t)), and puts them into `sample` oldest first: the newer, the likelier; a rate of zero is
 /// uniform. O(history + count log history).
 pub fn sample_by_recency(

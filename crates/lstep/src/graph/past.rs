@@ -14,8 +14,8 @@ use crate::event::{Event, NodeId, Time};
 
 /// A node at a time: what a query is about.
 ///
-/// Seeds come from a query's [`Row`](crate::query::Row) or from a [`Neighbour`]. A model cannot make
-/// one of a time of its own.
+/// Seeds come from a query's [`Row`](crate::query::Row) or from a [`Neighbour`]. A model cannot
+/// make one of a time of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed {
     node: NodeId,
@@ -69,28 +69,28 @@ impl<'log> Past<'log> {
         self.log.identity()
     }
 
-    /// All of the node's meetings strictly before the seed's time, oldest first. O(log history).
+    /// All of the node's neighbours strictly before the seed's time, oldest first. O(log history).
     #[inline]
     pub fn history(&self, seed: Seed) -> &'log [Neighbour] {
-        let meetings = self.log.histories().of(seed.node());
+        let neighbours = self.log.histories().of(seed.node());
         let visible = |neighbour: &Neighbour| {
             neighbour.event() < self.horizon && neighbour.time() < seed.time()
         };
         // Questions mostly come at the end of the stream, where nothing has to be searched.
-        if meetings.last().is_none_or(visible) {
-            meetings
+        if neighbours.last().is_none_or(visible) {
+            neighbours
         } else {
-            &meetings[..meetings.partition_point(visible)]
+            &neighbours[..neighbours.partition_point(visible)]
         }
     }
 
-    /// The `most` newest meetings strictly before the seed's time, oldest first. O(log history).
+    /// The `most` newest neighbours strictly before the seed's time, oldest first. O(log history).
     #[inline]
     pub fn recent(&self, seed: Seed, most: usize) -> &'log [Neighbour] {
         newest(self.history(seed), most)
     }
 
-    /// All meetings in the half-open interval [time - gap, time). O(log history).
+    /// All neighbours in the half-open interval [time - gap, time). O(log history).
     #[inline]
     pub fn within(&self, seed: Seed, gap: f64) -> &'log [Neighbour] {
         let history = self.history(seed);
@@ -170,13 +170,13 @@ impl<'log> Revealed<'log> {
         self.past.log.events().features().row(event.number as usize)
     }
 
-    /// The `most` newest meetings before the horizon, the newest last; those at the newest time are
-    /// included. O(log history).
+    /// The `most` newest neighbours before the horizon, the newest last; those at the newest time
+    /// are included. O(log history).
     #[inline]
     pub fn latest(&self, node: NodeId, most: usize) -> &'log [Neighbour] {
-        let meetings = self.past.log.histories().of(node);
-        let known = meetings.partition_point(|neighbour| neighbour.event() < self.past.horizon);
-        newest(&meetings[..known], most)
+        let neighbours = self.past.log.histories().of(node);
+        let known = neighbours.partition_point(|neighbour| neighbour.event() < self.past.horizon);
+        newest(&neighbours[..known], most)
     }
 }
 
@@ -220,8 +220,8 @@ mod tests {
         found
     }
 
-    fn numbers(meetings: &[Neighbour]) -> Vec<(u32, NodeId)> {
-        meetings.iter().map(|neighbour| (neighbour.event(), neighbour.node())).collect()
+    fn numbers(neighbours: &[Neighbour]) -> Vec<(u32, NodeId)> {
+        neighbours.iter().map(|neighbour| (neighbour.event(), neighbour.node())).collect()
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! An encoder and a head as one model that scores, learns, saves and resumes.
 //!
-//! Everything that learned models share is here, once: numbering the seeds of a call so that each is
-//! encoded once, cutting calls into chunks that stay in cache, lanes of gradients, the loss, and
+//! Everything that learned models share is here, once: numbering the seeds of a call so that each
+//! is encoded once, cutting calls into chunks that stay in cache, lanes of gradients, the loss, and
 //! working memory that calls leave for later ones.
 
 use super::batch::{BatchOrder, PairBatch};

@@ -1,10 +1,10 @@
 //! The parts of a learned model: an encoder of nodes, and a head that scores pairs.
 //!
 //! A [`NodeEncoder`] turns seeds into vectors; a [`PairHead`] turns two vectors, and whatever it
-//! looks up about the pair, into a logit. [`Composite`](super::Composite) joins the two into a model
-//! that scores, learns, saves and resumes. A model that looks at both nodes together has a head and
-//! [`NoEncoder`]; a model that encodes nodes apart has an encoder and the field's [`Mlp`](super::Mlp)
-//! head.
+//! looks up about the pair, into a logit. [`Composite`](super::Composite) joins the two into a
+//! model that scores, learns, saves and resumes. A model that looks at both nodes together has a
+//! head and [`NoEncoder`]; a model that encodes nodes apart has an encoder and the field's
+//! [`Mlp`](super::Mlp) head.
 //!
 //! Both parts only read their state in a forward pass, and may use nothing but the seeds or pairs
 //! they are given: not how many there are, not in which order, not which of them happened.

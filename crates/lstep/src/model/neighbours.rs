@@ -65,8 +65,8 @@ impl NeighbourBatch {
         self.offsets.windows(2).map(|ends| ends[0]..ends[1])
     }
 
-    /// The seeds of the next hop: each neighbour just before its event, every distinct one once; and
-    /// for each neighbour its place among them.
+    /// The seeds of the next hop: each neighbour just before its event, every distinct one once;
+    /// and for each neighbour its place among them.
     pub fn frontier(&self) -> (Vec<Seed>, Vec<u32>) {
         let mut places: FxHashMap<(u32, u64), u32> = FxHashMap::default();
         let (mut seeds, mut rows) = (Vec::new(), Vec::with_capacity(self.neighbours.len()));

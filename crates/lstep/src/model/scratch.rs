@@ -1,4 +1,5 @@
-//! What learned models share around a call: working memory, and the check that features have room.
+//! What learned models share around a call: working memory, and the check that weights are wide
+//! enough for the features.
 
 use crate::error::{Error, Result};
 use crate::graph::Past;
@@ -14,17 +15,17 @@ impl<R> Default for ScratchPool<R> {
 }
 
 impl<R: Default + Send> ScratchPool<R> {
-    /// Works with some room, on a thread of the pool: an operation that begins outside of it would
-    /// pass to the pool and back.
+    /// Works with scratch memory, on a thread of the pool: an operation that begins outside of it
+    /// would pass to the pool and back.
     pub fn with<T: Send>(&self, work: impl FnOnce(&mut R) -> T + Send) -> T {
         let lock = || self.0.lock().expect("no call panics while it holds the list");
-        let mut room = lock().pop().unwrap_or_default();
-        let result = lstep_tensor::awake(|| work(&mut room));
-        let mut rooms = lock();
+        let mut scratch = lock().pop().unwrap_or_default();
+        let result = lstep_tensor::awake(|| work(&mut scratch));
+        let mut pool = lock();
         // No more than can be at work at once: a call that waits may have begun another one on the
         // same thread.
-        if rooms.len() < rayon::current_num_threads() {
-            rooms.push(room);
+        if pool.len() < rayon::current_num_threads() {
+            pool.push(scratch);
         }
         result
     }

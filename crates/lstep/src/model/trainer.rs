@@ -1,9 +1,9 @@
 //! Learning: gradients of a batch, their reduction, and the update of the weights.
 //!
-//! A [`Learner`] is a model with parameters; a [`Trainer`] joins it with its state and its optimizer,
-//! so that the training loop need not know which model it runs. Gradients are computed in lanes and
-//! added up by a [`Reduce`], which is where several processes meet. Labels exist only in batches,
-//! and batches only here.
+//! A [`Learner`] is a model with parameters; a [`Trainer`] joins it with its state and its
+//! optimizer, so that the training loop need not know which model it runs. Gradients are computed
+//! in lanes and added up by a [`Reduce`], which is where several processes meet. Labels exist only
+//! in batches, and batches only here.
 
 use super::{Diagnostic, Joined, Model, Session, StreamInfo};
 use crate::checkpoint::Checkpoint;
@@ -179,8 +179,8 @@ pub trait Trainer: Session {
     /// Into how many lanes a batch is cut.
     fn lanes(&self, batch: TrainBatch<'_>) -> usize;
 
-    /// Computes the gradients of some of `of` lanes, then lets the state follow the step. Gives each
-    /// lane's share of the loss; nothing where there is nothing to learn from yet.
+    /// Computes the gradients of some of `of` lanes, then lets the state follow the step. Gives
+    /// each lane's share of the loss; nothing where there is nothing to learn from yet.
     fn gradients(
         &mut self,
         step: TrainStep<'_>,
@@ -188,7 +188,8 @@ pub trait Trainer: Session {
         of: usize,
     ) -> Result<Option<Vec<f64>>>;
 
-    /// The gradients of the lanes that [`Trainer::gradients`] computed, to be added up in the first.
+    /// The gradients of the lanes that [`Trainer::gradients`] computed, to be added up in the
+    /// first.
     fn lane_gradients(&mut self) -> &mut [Gradients];
 
     /// Updates the weights by the gradients in the first lane, unless the loss is no number.

@@ -1,4 +1,4 @@
-//! What DyGFormer can be told. Defaults are DyGLib's, for a stream of unknown kind.
+//! DyGFormer's settings. Defaults are DyGLib's, for a stream of unknown kind.
 
 use crate::error::{Error, Result};
 use crate::model::checks::{check_dropout, within};

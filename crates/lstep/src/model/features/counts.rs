@@ -38,7 +38,7 @@ struct Role {
 
 const UNSEEN: Role = Role { trace: None, decayed: [0.0; DECAYS.len()] };
 
-/// What a source is told by, the same for all its candidates.
+/// The part of the features that depends on the source alone.
 pub struct Side {
     source: Seed,
     span: f64,
@@ -92,7 +92,7 @@ impl Counts {
         self.events = self.events.saturating_add(1);
     }
 
-    /// What is told of a source, whoever the candidate is.
+    /// The features of a source, whoever the candidate is.
     pub fn side(&self, source: Seed, span: f64) -> Side {
         let (out, into) =
             (role(&self.sources, source.node()), role(&self.destinations, source.node()));

@@ -1,5 +1,5 @@
 //! Two recent histories compared: how often each node is among the other's partners, how
-//! recency_by_events, and whom both have met.
+//! recently, and whom both have met.
 //!
 //! Everything is counted on integers. The source's side is made once and compared with all its
 //! candidates.
@@ -17,7 +17,7 @@ const WINDOWS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 /// Meetings that count as very recent.
 const SHORT: u32 = 8;
 
-/// What a partner has been to a node: meetings, and how many of the node's newer ones there are
+/// What a partner has been to a node: neighbours, and how many of the node's newer ones there are
 /// since the last.
 #[derive(Debug, Clone, Copy)]
 struct Partner {
@@ -29,7 +29,7 @@ struct Partner {
 
 const NOBODY: u32 = u32::MAX;
 
-/// A node's newest meetings, by partner.
+/// A node's newest neighbours, by partner.
 pub struct Side<'p> {
     pub seed: Seed,
     recent: &'p [Neighbour],
@@ -84,7 +84,7 @@ impl<'p> Side<'p> {
         out.count(met.map_or(0, |partner| partner.count));
         out.put(met.map_or(0.0, |partner| 1.0 / (1 + partner.rank) as f32));
         out.count(met.map_or(0, |partner| partner.short));
-        // Of all meetings with the candidate the one at `rank` from the end is the newest.
+        // Of all neighbours with the candidate the one at `rank` from the end is the newest.
         let last = met.map(|partner| self.recent[self.recent.len() - 1 - partner.rank as usize]);
         out.put(
             last.map_or(0.0, |neighbour| recency(self.seed.time(), neighbour.time(), self.span)),
@@ -135,7 +135,7 @@ fn own(now: Time, history: &[Neighbour], most: usize, span: f64) -> [f32; OWN] {
     numbers
 }
 
-/// How many meetings are not before a time. Looked for from the end in steps that double, since
+/// How many neighbours are not before a time. Looked for from the end in steps that double, since
 /// mostly there are few. O(log result).
 fn count_since(history: &[Neighbour], since: f64) -> usize {
     let before = |neighbour: &Neighbour| neighbour.time().value() < since;
@@ -178,7 +178,8 @@ mod tests {
         // time 1 wrote.
         assert_eq!(two[..4], [1.0, log_count(3), 1.0, log_count(3)]);
         assert_eq!((two[4], two[5]), (recency(time(9), time(4), 8.0), 1.0));
-        // Seen from 2: three meetings, the newest is the last but one; one shared neighbour, with 3.
+        // Seen from 2: three neighbours, the newest is the last but one; one shared neighbour, with
+        // 3.
         assert_eq!(two[6..10], [log_count(3), 0.5, log_count(3), log_count(1)]);
         let nobody = told(8);
         assert_eq!(nobody[..12], [0.0; 12], "8 has met nobody");

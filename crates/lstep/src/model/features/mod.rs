@@ -2,11 +2,11 @@
 //!
 //! An encoder sees each node alone, so a predictor has to guess from two vectors whether the nodes
 //! have met. These features say so, from four places, each a switch: the overlap of the two recent
-//! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency of
-//! the pair and of both nodes (`counts.rs`, part of the state), the popularity of the source's recent
-//! neighbours (from the same counts), and sums of random node codes along recent walks (`walks.rs`,
-//! part of the state). They stand behind any encoder, or alone, in [`Mlp`](super::Mlp). Nothing here
-//! looks at labels or at other rows.
+//! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency
+//! of the pair and of both nodes (`counts.rs`, part of the state), the popularity of the source's
+//! recent neighbours (from the same counts), and sums of random node codes along recent walks
+//! (`walks.rs`, part of the state). They stand behind any encoder, or alone, in
+//! [`Mlp`](super::Mlp). Nothing here looks at labels or at other rows.
 
 mod counts;
 mod history;
@@ -28,18 +28,17 @@ use walks::Walks;
 /// How many of a source's newest neighbours are looked at.
 const NEIGHBOURS: usize = 20;
 
-/// What the predictor is told about a pair, as named switches.
+/// Which features of a pair the predictor reads, as named switches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PairConfig {
     /// How many of each node's newest events are compared; 0 for none.
     pub history: usize,
-    /// Whether counts and recency of pairs, sources and destinations are told.
+    /// Counts and recency of the pair, of the source and of the destination.
     #[serde(alias = "traces")]
     pub counts: bool,
-    /// Whether it is told how popular and how active those are as destinations whom the source met
-    /// recency_by_events. Stored settings that do not name it are of a run from before there was
-    /// neighbours.
+    /// Mean popularity and recency, as destinations, of the source's last 20 neighbours. Settings
+    /// stored before this switch existed do not name it, and mean off.
     #[serde(default, alias = "company")]
     pub neighbour_popularity: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.

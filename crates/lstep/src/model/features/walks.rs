@@ -3,7 +3,7 @@
 //! Every node has a code c of d signs, drawn from its number. w1 of a node is the sum of the codes
 //! of those it met, w2 the sum of their w1, both decayed with the number of events since. Codes of
 //! different nodes are nearly orthogonal, so c_u . w1_v is about how often u and v met
-//! recency_by_events, w1_u . w1_v whom both have met, w1_u . w2_v and w2_u . w2_v longer ways. This
+//! lately, w1_u . w1_v whom both have met, w1_u . w2_v and w2_u . w2_v longer ways. This
 //! is the temporal walk matrix of TPNet (Lu et al., "Improving Temporal Link Prediction via
 //! Temporal Walk Matrix Projection", NeurIPS 2024) by random projection, with decays that the
 //! number of nodes sets. O(d) for an event, and O(d) for a pair.

@@ -1,4 +1,4 @@
-//! What L-STEP can be told. Defaults are the paper's (appendix "Model Configurations"), for a
+//! L-STEP's settings. Defaults are the paper's (appendix "Model Configurations"), for a
 //! stream of unknown kind.
 
 use crate::error::{Error, Result};
@@ -93,8 +93,8 @@ pub struct LstepConfig {
     /// Heads of the attention, at least 1 and a divisor of d_P. The paper names none; 2 are
     /// DyGLib's for TGAT and TGN.
     pub heads: usize,
-    /// What the predictor is told about a pair; nothing in the paper's model. With it the model is
-    /// `lstep-pair`.
+    /// Features of the pair that the predictor reads; none in the paper's model. With it the model
+    /// is `lstep-pair`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<PairConfig>,
 }

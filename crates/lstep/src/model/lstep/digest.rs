@@ -94,7 +94,7 @@ pub fn empty() -> Digests {
     NodeCache::new(MOST)
 }
 
-/// The seeds of a call whose digests are wanted, each with its newest meetings, oldest first.
+/// The seeds of a call whose digests are wanted, each with its newest neighbours, oldest first.
 pub type Wanted<'p> = [(Seed, &'p [Neighbour])];
 
 /// Digests, each with the time that is asked about.

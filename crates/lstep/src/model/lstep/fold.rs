@@ -38,8 +38,8 @@ impl Parts {
     }
 }
 
-/// For a layer of h, weight [out, d_N], the layer of the inputs of the linear layers that lead to h:
-/// weight [out, parts] and bias [1, out].
+/// For a layer of h, weight [out, d_N], the layer of the inputs of the linear layers that lead to
+/// h: weight [out, parts] and bias [1, out].
 pub fn fold(
     tape: &mut Tape<'_>,
     config: &LstepConfig,

@@ -2,14 +2,14 @@
 //!
 //! Tieu et al., "Learnable Spatial-Temporal Positional Encoding for Link Prediction", ICML 2025.
 //! Every node has a position, [d_P], at every step. Before a step its position is approximated from
-//! its last L ones by a learnable filter in the frequency domain (Eqs. transform_pe, approx_pe); two
-//! nodes are encoded from their recent events and the positions around them (Eqs. node_encoding to
-//! temporal_rep) and a link is predicted (Eq. link_prediction, the [`Mlp`] head); once the step is
-//! revealed, positions are updated with the encoder's own layers (Eq. pe_updated) and stored.
+//! its last L ones by a learnable filter in the frequency domain (Eqs. transform_pe, approx_pe);
+//! two nodes are encoded from their recent events and the positions around them (Eqs. node_encoding
+//! to temporal_rep) and a link is predicted (Eq. link_prediction, the [`Mlp`] head); once the step
+//! is revealed, positions are updated with the encoder's own layers (Eq. pe_updated) and stored.
 //!
-//! Every node that is looked at is filtered alike. The authors' released code filters only endpoints
-//! of true events, from which a scorer can read the label; here the law "the other rows of the step
-//! change no score" guards against it.
+//! Every node that is looked at is filtered alike. The authors' released code filters only
+//! endpoints of true events, from which a scorer can read the label; here the law "the other rows
+//! of the step change no score" guards against it.
 //!
 //! `docs/equations.md` maps equations to functions and tests.
 

@@ -3,9 +3,9 @@
 //! Every node that has interacted has a memory. An event leaves each of its nodes a message, which
 //! stays pending until the node's next step; whoever looks at the node before that sees the memory
 //! the message would make. So the update learns from what is predicted, and only an observation
-//! writes. A member of the family chooses three parts: the [`Cell`] that turns a message and a memory
-//! into a new memory, what a [`Message`] says about the other node, and the [`Readout`] that makes a
-//! seed's vector of memories.
+//! writes. A member of the family chooses three parts: the [`Cell`] that turns a message and a
+//! memory into a new memory, what a [`Message`] says about the other node, and the [`Readout`] that
+//! makes a seed's vector of memories.
 
 mod cell;
 mod table;

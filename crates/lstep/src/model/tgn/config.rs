@@ -1,4 +1,4 @@
-//! What TGN can be told. Defaults are DyGLib's, for a stream of unknown kind.
+//! TGN's settings. Defaults are DyGLib's, for a stream of unknown kind.
 
 use crate::error::{Error, Result};
 use crate::model::Sampling;

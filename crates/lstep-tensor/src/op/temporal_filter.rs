@@ -1,8 +1,8 @@
-//! The learnable filter over past positions: Fourier transform, filter, inverse transform and
-//! weighted sum as one kernel, and the kernel applied to runs of equal positions.
+//! The learnable filter over past vectors: Fourier transform, filter, inverse transform and
+//! weighted sum as one kernel, and the kernel applied to runs of equal vectors.
 //!
-//! All four steps are linear in the positions, so they fold into one real kernel g [l, d]: `p~[d] =
-//! sum over j of g[j, d] p_j[d]`, made once per step. A position that stayed the same from slot s
+//! All four steps are linear in the vectors, so they fold into one real kernel g [l, d]: `p~[d] =
+//! sum over j of g[j, d] p_j[d]`, made once per step. A vector that stayed the same from slot s
 //! up to slot e contributes `p[d] (G[e, d] - G[s, d])` with G the prefix sums of g, however long it
 //! stayed.
 
@@ -105,12 +105,12 @@ pub(crate) struct FoldFilter {
     pub out: Var,
 }
 
-/// Runs of equal positions of n nodes.
+/// Runs of equal vectors of n nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
     /// Node i has the runs `offsets[i] .. offsets[i + 1]`; n + 1 numbers.
     pub offsets: Indices,
-    /// Three numbers per run: the row of the position table, the first slot, one past the last
+    /// Three numbers per run: the row of the vector table, the first slot, one past the last
     /// slot. Slots are half-open and oldest first.
     pub runs: Indices,
 }
@@ -196,13 +196,13 @@ impl Tape<'_> {
         })
     }
 
-    /// `y[i, d]` = sum over runs r of node i of `positions[row of r, d]` (`G[end of r, d]` -
-    /// `G[start of r, d]`), G the prefix sums of `kernel` [l, d] over its rows: `positions` is [m,
+    /// `y[i, d]` = sum over runs r of node i of `vectors[row of r, d]` (`G[end of r, d]` -
+    /// `G[start of r, d]`), G the prefix sums of `kernel` [l, d] over its rows: `vectors` is [m,
     /// d] and constant, y is [n, d]. Slots without a run count as zero vectors. The gradient goes
     /// to the kernel only.
-    pub fn run_kernel(&mut self, kernel: Var, positions: Var, runs: Runs) -> Var {
+    pub fn run_kernel(&mut self, kernel: Var, vectors: Var, runs: Runs) -> Var {
         let (slots, width) = self.shape(kernel);
-        assert_eq!(self.shape(positions).1, width, "positions of {width} dimensions");
+        assert_eq!(self.shape(vectors).1, width, "vectors of {width} dimensions");
         assert!(runs.runs.len().is_multiple_of(3), "three numbers per run");
         let prefix = self.emit(slots + 1, 2 * width);
         let out = self.emit(runs.offsets.len() - 1, width);
@@ -210,12 +210,12 @@ impl Tape<'_> {
         let kernel_values = read.matrix(kernel);
         prefix_sums(kernel_values, &mut prefix);
         let prefix = prefix.as_ref();
-        let resolved = ResolvedRuns::new(&read, runs, positions);
+        let resolved = ResolvedRuns::new(&read, runs, vectors);
         let work = resolved.runs.len() * width;
         parallel::rows(result, 16, work, |first, part| {
             apply_runs(part, first, resolved, kernel_values, prefix)
         });
-        self.record(out, &[kernel], || RunKernel { kernel, positions, runs, out }.into());
+        self.record(out, &[kernel], || RunKernel { kernel, vectors, runs, out }.into());
         out
     }
 }
@@ -245,19 +245,19 @@ multiversion! {
 struct ResolvedRuns<'b> {
     offsets: &'b [u32],
     runs: &'b [[u32; 3]],
-    positions: Matrix<'b>,
+    vectors: Matrix<'b>,
 }
 
-/// So many runs ahead a position is asked for: they lie anywhere in a table larger than the caches.
+/// So many runs ahead a vector is asked for: they lie anywhere in a table larger than the caches.
 const AHEAD: usize = 3;
 
 impl<'b> ResolvedRuns<'b> {
-    fn new(read: &crate::workspace::Reader<'b>, runs: Runs, positions: Var) -> Self {
+    fn new(read: &crate::workspace::Reader<'b>, runs: Runs, vectors: Var) -> Self {
         let (triples, _) = read.indices(runs.runs).as_chunks();
         Self {
             offsets: read.indices(runs.offsets),
             runs: triples,
-            positions: read.matrix(positions),
+            vectors: read.matrix(vectors),
         }
     }
 
@@ -267,14 +267,14 @@ impl<'b> ResolvedRuns<'b> {
         self.offsets[node] as usize..self.offsets[node + 1] as usize
     }
 
-    /// A run's position, first slot and end.
+    /// A run's vector, first slot and end.
     #[inline(always)]
     fn run(&self, r: usize) -> (&'b [f32], usize, usize) {
         if let Some(&[later, ..]) = self.runs.get(r + AHEAD) {
-            prefetch(self.positions.row(later as usize));
+            prefetch(self.vectors.row(later as usize));
         }
         let [row, start, end] = self.runs[r];
-        (self.positions.row(row as usize), start as usize, end as usize)
+        (self.vectors.row(row as usize), start as usize, end as usize)
     }
 }
 
@@ -286,10 +286,10 @@ multiversion! {
             let row = out.row(i);
             row.fill(0.0);
             for r in runs.of(first + i) {
-                let (position, start, end) = runs.run(r);
+                let (vector, start, end) = runs.run(r);
                 // An active node has many runs of one slot, which need no sums.
                 if end == start + 1 {
-                    for ((y, &p), &g) in row.iter_mut().zip(position).zip(kernel.row(start)) {
+                    for ((y, &p), &g) in row.iter_mut().zip(vector).zip(kernel.row(start)) {
                         *y = p.mul_add(g, *y);
                     }
                     continue;
@@ -297,7 +297,7 @@ multiversion! {
                 let (start_high, start_low) = prefix.row(start).split_at(width);
                 let (end_high, end_low) = prefix.row(end).split_at(width);
                 for (((((y, &p), &sh), &sl), &eh), &el) in
-                    row.iter_mut().zip(position).zip(start_high).zip(start_low).zip(end_high).zip(end_low)
+                    row.iter_mut().zip(vector).zip(start_high).zip(start_low).zip(end_high).zip(end_low)
                 {
                     *y = p.mul_add((eh - sh) + (el - sl), *y);
                 }
@@ -382,7 +382,7 @@ impl FoldFilter {
 #[derive(Clone, Copy)]
 pub(crate) struct RunKernel {
     kernel: Var,
-    positions: Var,
+    vectors: Var,
     runs: Runs,
     pub out: Var,
 }
@@ -395,7 +395,7 @@ impl RunKernel {
     /// `dG[ends of r]` += `dy[i]` p and `dG[start of r]` -= the same; `dg[j]` += sum over t > j of
     /// `dG[t]`.
     pub fn backward(&self, backward: &mut Backward<'_>) {
-        let resolved = ResolvedRuns::new(&backward.read, self.runs, self.positions);
+        let resolved = ResolvedRuns::new(&backward.read, self.runs, self.vectors);
         let (dy, mut dg) = backward.grads.pair(self.out, self.kernel);
         let (slots, width) = (dg.rows, dg.cols);
         if width == 0 || slots == 0 || dy.rows == 0 {
@@ -438,23 +438,23 @@ multiversion! {
         let width = gradient.len();
         let mut open: Option<(&[f32], usize)> = None;
         for r in runs.of(node) {
-            let (position, start, end) = runs.run(r);
+            let (vector, start, end) = runs.run(r);
             assert!(start < end, "a run ends after it starts");
             let target = &mut differences[end * width..][..width];
             match open {
                 Some((newer, at)) if at == end => {
-                    for (((to, &g), &p), &q) in target.iter_mut().zip(gradient).zip(position).zip(newer) {
+                    for (((to, &g), &p), &q) in target.iter_mut().zip(gradient).zip(vector).zip(newer) {
                         *to = g.mul_add(p - q, *to);
                     }
                 }
                 _ => {
-                    for ((to, &g), &p) in target.iter_mut().zip(gradient).zip(position) {
+                    for ((to, &g), &p) in target.iter_mut().zip(gradient).zip(vector) {
                         *to = g.mul_add(p, *to);
                     }
                     close(differences, gradient, open);
                 }
             }
-            open = Some((position, start));
+            open = Some((vector, start));
         }
         close(differences, gradient, open);
     }
@@ -463,9 +463,9 @@ multiversion! {
 /// Takes the last run's term away where it starts.
 #[inline(always)]
 fn close(differences: &mut [f32], gradient: &[f32], open: Option<(&[f32], usize)>) {
-    if let Some((position, start)) = open {
+    if let Some((vector, start)) = open {
         let target = &mut differences[start * gradient.len()..][..gradient.len()];
-        for ((to, &g), &p) in target.iter_mut().zip(gradient).zip(position) {
+        for ((to, &g), &p) in target.iter_mut().zip(gradient).zip(vector) {
             *to = (-g).mul_add(p, *to);
         }
     }
