@@ -6,6 +6,7 @@
 //! [`Clock`] that shows them as the file did.
 
 use super::number::Refusal;
+use crate::error::Remedy;
 use crate::event::{Clock, EXACT, Instant, Time, Unit, exact};
 
 /// The times read so far.
@@ -16,21 +17,18 @@ pub(super) enum Times {
     Iso8601(Unit, Vec<i64>),
 }
 
-const NOT_A_TIME: Refusal = Refusal::new(
-    "is not a time",
-    "write integers, decimals or ISO 8601, or name the right column with --time",
-);
+const NOT_A_TIME: Refusal = Refusal::with("is not a time", Remedy::WriteTimes);
 const EMPTY: Refusal =
     Refusal::new("is empty, but every event needs a time", "fill it or drop the row");
 const NOT_FINITE: Refusal =
     Refusal::new("is not a finite time", "drop the row or correct its time");
 const TOO_LARGE: Refusal = Refusal::new(
     "does not fit into 64 bits",
-    "count times from a later provenance or in a coarser unit",
+    "count times from a later origin or in a coarser unit",
 );
 const INEXACT: Refusal = Refusal::new(
     "cannot stand in one column with decimals: integers beyond 2^53 would be rounded",
-    "write all times as integers, or count them from a later provenance",
+    "write all times as integers, or count them from a later origin",
 );
 const MIXED: Refusal =
     Refusal::new("mixes ISO 8601 with numbers in one column", "write all times in the same way");
