@@ -1,7 +1,7 @@
-//! A stream from one form into another, with everything said that the new form does not hold.
+//! Converts a stream from one layout to another and reports what the new layout cannot hold.
 //!
-//! A loss is refused unless it is accepted beforehand; what was left aside on the way in is said in
-//! any case.
+//! A loss is refused unless the caller accepts it beforehand. Columns that were ignored when the
+//! file was read are reported in any case.
 
 use crate::error::{Error, Remedy, Result};
 use crate::read::{Format, Layout, Remark, RemarkKind, Written, read, remarks, write_as};
@@ -19,7 +19,7 @@ pub struct ConvertReport {
     /// The form and its files.
     #[serde(flatten)]
     pub written: Written,
-    /// What a reader has to be told, and what was lost.
+    /// What a reader needs to know, and what was lost.
     pub remarks: Vec<Remark>,
     /// The version of this library.
     pub version: String,

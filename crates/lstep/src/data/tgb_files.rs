@@ -29,8 +29,7 @@ pub fn write_tgb(
         return Err(Error::setting("out", path.display(), remedy));
     }
     write_as(path, &numbered_from_zero(data)?, Layout::Jodie)?;
-    // Read as everybody will read it, so that the negatives are in the numbers that a reader gives
-    // the nodes.
+    // Negatives use the node numbers that a reader of the file assigns, so read it back first.
     let stream = Stream::from(read(path, &ReadOptions::default())?);
     let name = dataset_name(path);
     let mut protocol = TgbProtocol::for_dataset(&name, None);

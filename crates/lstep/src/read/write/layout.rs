@@ -1,8 +1,7 @@
-//! The forms in which a stream can be written, and what each of them cannot hold.
+//! The layouts in which a stream can be written, and what each of them cannot hold.
 //!
-//! Nothing is lost silently: [`remarks`] says beforehand what a form loses, and what a reader has
-//! to be told so that nothing is. [`write_as`] then writes the form with all the files that belong
-//! to it.
+//! Nothing is lost silently: [`remarks`] lists beforehand what a layout loses and which arguments a
+//! reader needs. [`write_as`] then writes all the files of the layout.
 
 use super::{dgb, jodie, nodes, write_events};
 use crate::error::{Argument, Error, Front, Plain, Remedy};
@@ -109,7 +108,7 @@ pub struct Written {
     pub files: Vec<PathBuf>,
 }
 
-/// What the form cannot hold of a stream, or holds only for a reader that is told.
+/// What a layout cannot hold of a stream, or holds only if the reader gets the right arguments.
 pub fn remarks(data: &Dataset, layout: Layout) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut note = |text: &str, remedy: Option<Remedy>| remarks.push(Remark::note(text, remedy));
@@ -235,7 +234,7 @@ fn plural(unit: Unit) -> &'static str {
 /// A time as a number: dates as their units since 1970, everything else as the file had it.
 pub(super) fn number(clock: &Clock, time: crate::event::Time) -> String {
     match *clock {
-        Clock::Iso8601 { provenance, .. } => Clock::Integer { provenance }.show(time),
+        Clock::Iso8601 { origin, .. } => Clock::Integer { origin }.show(time),
         _ => clock.show(time),
     }
 }
