@@ -173,7 +173,7 @@ impl Grid {
             if known.is_some_and(|known| known.digest.sha256 != dataset.digest.sha256) {
                 return Err(Error::incompatible(InputFault::new(
                     dataset.data.events.display().to_string(),
-                    "or its features have changed since the grid began",
+                    "the file or its features have changed since the grid began",
                     "put the old files back, or choose another folder",
                 )));
             }

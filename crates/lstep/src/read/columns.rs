@@ -262,7 +262,7 @@ fn table(
     for place in features {
         if matches!(roles[place], Role::Source | Role::Destination | Role::Time) {
             let fault = InputFault::new(file, "is not free to be a feature", Remedy::DropFeature);
-            return Err(fault.kind(FaultKind::Columns).column(&names[place]));
+            return Err(fault.column(&names[place]));
         }
         roles[place] = Role::Feature(Encoding::Plain);
     }
