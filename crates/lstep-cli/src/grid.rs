@@ -1,6 +1,7 @@
 //! Running a grid for people: its flags, progress of the whole with the time left, stopping and
 //! going on.
 
+use crate::front::CommandLine;
 use crate::interrupt::{Stopped, stop_flag};
 use crate::progress;
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,7 @@ use lstep::experiments::{
 };
 use lstep::settings::DataConfig;
 use lstep::training::RunFolder;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -147,11 +149,14 @@ pub fn run(
     }
     let display = Display::new(&pending, finished.len());
     let stop = stop_flag()?;
-    let ran = run_cells(&pending, jobs, &|place, moment| {
+    let mut ran = run_cells(&pending, jobs, &|place, moment| {
         display.take(place, &moment);
         !stop.load(Ordering::Relaxed)
     })?;
     display.bar.finish_and_clear();
+    for (cell, text) in ran.failed.iter_mut().zip(display.failures()) {
+        cell.error = text;
+    }
     finished.extend(ran.finished);
     let comparison = grid.comparison(finished, ran.failed, of);
     if ran.stopped {
@@ -178,12 +183,18 @@ struct Shares {
     first: Vec<Option<f64>>,
     now: Vec<f64>,
     ended: usize,
+    /// What to say of cells that failed.
+    failed: BTreeMap<usize, String>,
 }
 
 impl<'a> Display<'a> {
     fn new(cells: &'a [Cell], before: usize) -> Display<'a> {
-        let shares =
-            Shares { first: vec![None; cells.len()], now: vec![0.0; cells.len()], ended: 0 };
+        let shares = Shares {
+            first: vec![None; cells.len()],
+            now: vec![0.0; cells.len()],
+            ended: 0,
+            failed: BTreeMap::new(),
+        };
         let bar = progress::grid();
         Display { cells, before, started: Instant::now(), bar, shares: Mutex::new(shares) }
     }
@@ -197,6 +208,9 @@ impl<'a> Display<'a> {
                 shares.now[place] = *share;
             }
             GridEvent::Finished(_) | GridEvent::Failed(_) => {
+                if let GridEvent::Failed(error) = moment {
+                    shares.failed.insert(place, error.display_with(&CommandLine).to_string());
+                }
                 shares.first[place].get_or_insert(0.0);
                 shares.now[place] = 1.0;
                 shares.ended += 1;
@@ -218,11 +232,17 @@ impl<'a> Display<'a> {
                     .collect();
                 numbers.join(", ")
             }
-            GridEvent::Failed(error) => format!("FAILED: {error}"),
+            GridEvent::Failed(error) => format!("FAILED: {}", error.display_with(&CommandLine)),
             GridEvent::Begun | GridEvent::Share(_) => return,
         };
         let line = format!("[{ended}/{of}] {}: {end}{left}", self.cells[place].name());
         if std::io::stderr().is_terminal() { self.bar.println(line) } else { crate::tell(line) }
+    }
+
+    /// What to say of the cells that failed, in their order.
+    fn failures(&self) -> Vec<String> {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.failed.values().cloned().collect()
     }
 
     /// From the work done since the start, how long the rest takes. Cells that stop early make it

@@ -11,6 +11,7 @@ mod comparison;
 mod data;
 mod demo;
 mod evaluate;
+mod front;
 mod generate;
 mod grid;
 mod inspect;
@@ -90,7 +91,7 @@ fn main() -> ExitCode {
                 tell(stopped);
                 return ExitCode::from(interrupt::CODE);
             }
-            tell(format!("lstep: {error:#}"));
+            tell(format!("lstep: {}", front::said(&error)));
             ExitCode::from(2)
         }
     }

@@ -156,7 +156,12 @@ impl Paper {
                         .map_or("no folder is named with --data or LSTEP_DATA".into(), |data| {
                             format!("not in {}", data.display())
                         });
-                    let source = where_to_get(name).unwrap_or("ask its authors".into());
+                    let source = where_to_get(name).map_or("ask its authors".into(), |entry| {
+                        format!(
+                            "lstep data fetch {} downloads it from {} (licence: {})",
+                            entry.name, entry.source, entry.licence
+                        )
+                    });
                     missing.push(format!("{name}: {place}; {source}"));
                 }
             }
@@ -202,7 +207,12 @@ impl Paper {
             "Protocol dyglib: the split, steps and negatives behind the published tables; AP and ROC-AUC are means over steps. \
              Settings and steps are those of the presets, the epoch is chosen on validation."
         };
-        let mut notes = vec![protocol.to_string(), LEAK_NOTE.to_string()];
+        let mut notes = vec![
+            protocol.to_string(),
+            format!(
+                "{LEAK_NOTE} lstep audit RUN --show-released-leak shows what the leak is worth."
+            ),
+        ];
         if !recipe.remark.is_empty() {
             notes.push(recipe.remark.to_string());
         }

@@ -1,5 +1,6 @@
 //! `lstep report`: what a run or a comparison looks like, as a file for a browser.
 
+use crate::front::CommandLine;
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -88,8 +89,9 @@ pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines>
         {
             return Err(error);
         }
-        for reason in &reasons {
-            crate::tell(format!("Left out of the report: {reason}"));
+        for (what, reason) in &reasons {
+            let reason = reason.display_with(&CommandLine);
+            crate::tell(format!("Left out of the report: {what}: {reason}"));
         }
         trained.evaluate_with_baselines(&possible, &watch)
     });

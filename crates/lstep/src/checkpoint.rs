@@ -162,12 +162,11 @@ impl<'a> Checkpoint<'a> {
 }
 
 fn missing(problem: String) -> Error {
-    InputFault::new(
+    Error::incompatible(InputFault::new(
         "checkpoint",
         problem,
         "use one of the same model, written by the same version of lstep",
-    )
-    .into()
+    ))
 }
 
 fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {

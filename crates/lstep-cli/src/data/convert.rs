@@ -1,11 +1,12 @@
 //! `lstep data convert`: from any form that is read into any other.
 
 use crate::args::EventsFile;
+use crate::front::CommandLine;
 use crate::{progress, say};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lstep::data::convert;
-use lstep::read::{Layout, Remark};
+use lstep::read::{Layout, RemarkKind};
 use std::path::PathBuf;
 
 /// Turn a file of events into another form.
@@ -66,7 +67,10 @@ impl Convert {
         let busy = progress::busy(&format!("converting {}", events.display()));
         let report = convert(&self.file.reading.data(events), &self.out, layout, self.lossy);
         busy.finish_and_clear();
-        let report = report.with_context(|| format!("cannot convert {}", events.display()))?;
+        let mut report = report.with_context(|| format!("cannot convert {}", events.display()))?;
+        for remark in &mut report.remarks {
+            *remark = remark.said_by(&CommandLine);
+        }
         if self.json {
             return say(serde_json::to_string_pretty(&report)?);
         }
@@ -74,9 +78,9 @@ impl Convert {
             report.written.files.iter().map(|file| file.display().to_string()).collect();
         say(format!("{}: {} nodes, {} events", files.join(", "), report.nodes, report.events))?;
         for remark in &report.remarks {
-            match remark {
-                Remark::Note(text) => say(format!("note: {text}"))?,
-                Remark::Loss(text) => say(format!("lost: {text}"))?,
+            match remark.kind {
+                RemarkKind::Note => say(format!("note: {remark}"))?,
+                RemarkKind::Loss => say(format!("lost: {remark}"))?,
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 use super::digest::{self, FileDigest};
 use super::download::{self, Part, download};
 use super::unpack;
+use crate::front::said;
 use crate::{progress, say};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -127,7 +128,7 @@ impl Fetch {
                 "remove it to download it again, or give the right checksum with --checksum";
             digest
                 .check(&archive.display().to_string(), &expected)
-                .map_err(|error| anyhow!("{error}: {remedy}"))?;
+                .map_err(|error| anyhow!("{}: {remedy}", said(&error)))?;
             digest
         } else {
             let part = obtain(&address, &folder, entry)?;
@@ -136,8 +137,9 @@ impl Fetch {
             if let Err(error) = digest.check(&address, &expected) {
                 part.discard();
                 bail!(
-                    "{error}: nothing was kept; fetch again, or see at {} whether there is a new version and give its checksum with \
+                    "{}: nothing was kept; fetch again, or see at {} whether there is a new version and give its checksum with \
                      --checksum",
+                    said(&error),
                     entry.source
                 );
             }
@@ -149,7 +151,8 @@ impl Fetch {
             Ok(files) => files,
             Err(error) if there => {
                 bail!(
-                    "{error:#}; the file was there before: remove {} to fetch it anew",
+                    "{}; the file was there before: remove {} to fetch it anew",
+                    said(&error),
                     archive.display()
                 )
             }
@@ -159,7 +162,7 @@ impl Fetch {
                     fs::remove_file(&archive)
                         .with_context(|| format!("cannot remove {}", archive.display()))?;
                 }
-                bail!("{error:#}");
+                bail!("{}", said(&error));
             }
         };
         digest::keep(&archive, &digest.sha256)?;
@@ -243,7 +246,7 @@ impl Fetch {
             {
                 Ok(checksum) => return Ok((checksum, Witness::Host)),
                 Err(error) => {
-                    crate::tell(format!("The host's checksum could not be had: {error:#}"))
+                    crate::tell(format!("The host's checksum could not be had: {}", said(&error)))
                 }
             }
         }

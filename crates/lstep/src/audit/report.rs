@@ -1,7 +1,7 @@
 //! The laws checked for a trained run on its own events.
 
 use crate::audit::laws::{Breach, Check, Law, Questions, check_model, questions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::Events;
 use crate::graph::EventLog;
 use crate::protocol::StepRule;
@@ -34,18 +34,21 @@ pub fn audit(folder: &RunFolder, events: usize) -> Result<AuditReport> {
         StepRule::Events(events) => events,
         StepRule::DistinctTime => Check::default().step,
     };
+    let too_few = |remedy: &'static str| Error::TooFew {
+        what: "events",
+        found: log.len().to_string(),
+        remedy: Remedy::text(remedy),
+    };
     if log.len() < 2 * step as usize {
-        return Err(Error::setting(
-            "events",
-            log.len(),
-            "an audit needs at least two steps of events",
-        ));
+        return Err(too_few("an audit needs at least two steps of events"));
     }
     let check = Check { step, ..Check::default() };
     let questions = questions(&log, check);
     if questions.with_history == 0 && log.len() < all.len() {
-        let remedy = "nobody asked about has met anybody before, so laws would be kept easily: give more events";
-        return Err(Error::setting("events", log.len(), remedy));
+        return Err(too_few(
+            "nobody asked about has met anybody before, so laws would be kept easily: give more \
+             events",
+        ));
     }
     let open = || trained.before_the_first_event();
     let reopened = TrainedRun::open(folder)?;

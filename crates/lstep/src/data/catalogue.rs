@@ -141,9 +141,7 @@ impl Catalogue {
             .iter()
             .find(|entry| entry.names().any(|known| folded(known) == wanted))
             .ok_or_else(|| {
-                let known: Vec<&str> =
-                    self.datasets.iter().map(|entry| entry.name.as_str()).collect();
-                Error::setting("dataset", name, format!("choose one of {}", known.join(", ")))
+                Error::unknown("dataset", name, self.datasets.iter().map(|entry| &entry.name))
             })
     }
 }
@@ -159,15 +157,9 @@ impl Entry {
     }
 }
 
-/// Where a dataset can be had, in a sentence for people who lack it; nothing if the catalogue does
-/// not have it.
-pub fn where_to_get(name: &str) -> Option<String> {
-    let catalogue = Catalogue::embedded();
-    let entry = catalogue.find(name).ok()?;
-    Some(format!(
-        "lstep data fetch {} downloads it from {} (licence: {})",
-        entry.name, entry.source, entry.licence
-    ))
+/// Where a dataset can be had: the embedded catalogue's entry, if it has one.
+pub fn where_to_get(name: &str) -> Option<Entry> {
+    Catalogue::embedded().find(name).ok().cloned()
 }
 
 fn folded(name: &str) -> String {
@@ -234,7 +226,7 @@ mod tests {
         }
         let error = catalogue.find("ucy").expect_err("no such dataset").to_string();
         assert!(error.contains("ucy") && error.contains("uci"), "{error}");
-        assert!(where_to_get("UCI").expect("in the catalogue").contains("lstep data fetch uci"));
+        assert_eq!(where_to_get("UCI").expect("in the catalogue").name, "uci");
         assert_eq!(where_to_get("my own"), None);
     }
 

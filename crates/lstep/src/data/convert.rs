@@ -1,10 +1,10 @@
-//! A stream from one form into another, with everything said that the new form does not hold.
+//! Converts a stream from one layout to another and reports what the new layout cannot hold.
 //!
-//! A loss is refused unless it is accepted beforehand; what was left aside on the way in is said in
-//! any case.
+//! A loss is refused unless the caller accepts it beforehand. Columns that were ignored when the
+//! file was read are reported in any case.
 
-use crate::error::{Error, Result};
-use crate::read::{Format, Layout, Remark, Written, read, remarks, write_as};
+use crate::error::{Error, Remedy, Result};
+use crate::read::{Format, Layout, Remark, RemarkKind, Written, read, remarks, write_as};
 use crate::settings::DataConfig;
 use serde::Serialize;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub struct ConvertReport {
     /// The form and its files.
     #[serde(flatten)]
     pub written: Written,
-    /// What a reader has to be told, and what was lost.
+    /// What a reader needs to know, and what was lost.
     pub remarks: Vec<Remark>,
     /// The version of this library.
     pub version: String,
@@ -36,20 +36,15 @@ pub fn convert(
     let data = read(&from.events, &from.options())?;
     let layout = layout.unwrap_or_else(|| Layout::of_name(to));
     let mut remarks = remarks(&data, layout);
-    remarks.extend(encoded(&from.events).map(|text| Remark::Note(text.to_string())));
-    let losses: Vec<&str> = remarks
+    remarks.extend(encoded(&from.events).map(|text| Remark::note(text, None)));
+    let losses: Vec<String> = remarks
         .iter()
-        .filter_map(|remark| match remark {
-            Remark::Loss(text) => Some(text.as_str()),
-            Remark::Note(_) => None,
-        })
+        .filter(|remark| remark.kind == RemarkKind::Loss)
+        .map(ToString::to_string)
         .collect();
     if !lossy && !losses.is_empty() {
-        let remedy = format!(
-            "its layout cannot hold all of the stream ({}): convert to Parquet, or accept it with --lossy",
-            losses.join("; ")
-        );
-        return Err(Error::setting("out", to.display(), remedy));
+        let problem = format!("its layout cannot hold all of the stream ({})", losses.join("; "));
+        return Err(Error::refused("out", to.display(), problem, Remedy::AcceptLoss));
     }
     if to.exists() && same_file(&from.events, to) {
         return Err(Error::setting(

@@ -5,7 +5,7 @@
 //! negatives from all integers between the first and the last destination.
 
 use crate::checkpoint::replace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::{Events, Names, NodeId, Side};
 use crate::protocol::Subject;
 use crate::protocol::tgb::TgbProtocol;
@@ -29,8 +29,7 @@ pub fn write_tgb(
         return Err(Error::setting("out", path.display(), remedy));
     }
     write_as(path, &numbered_from_zero(data)?, Layout::Jodie)?;
-    // Read as everybody will read it, so that the negatives are in the numbers that a reader gives
-    // the nodes.
+    // Negatives use the node numbers that a reader of the file assigns, so read it back first.
     let stream = Stream::from(read(path, &ReadOptions::default())?);
     let name = dataset_name(path);
     let mut protocol = TgbProtocol::for_dataset(&name, None);
@@ -57,9 +56,10 @@ fn numbered_from_zero(data: &Dataset) -> Result<Dataset> {
     for (side, nodes) in columns {
         for &node in nodes {
             if sides[node.index()].replace(side).is_some_and(|before| before != side) {
-                let remedy = "it is both source and destination, which tgbl-wiki's layout cannot say: make a stream of two kinds of \
-                              nodes, with --sources";
-                return Err(Error::setting("node", data.names.name(node), remedy));
+                let problem =
+                    "it is both source and destination, which tgbl-wiki's layout cannot say";
+                let name = data.names.name(node);
+                return Err(Error::refused("node", name, problem, Remedy::TwoKindsOfNodes));
             }
         }
     }
@@ -148,7 +148,7 @@ mod tests {
             );
             error
         };
-        assert!(refused("tgbl-sample_edgelist.csv", &synthetic(None)).contains("--sources"));
+        assert!(refused("tgbl-sample_edgelist.csv", &synthetic(None)).contains("`sources`"));
         assert!(refused("sample.csv", &synthetic(Some(200))).contains("NAME_edgelist.csv"));
         assert!(refused("tgbl-coin_edgelist.csv", &synthetic(Some(200))).contains("other columns"));
     }

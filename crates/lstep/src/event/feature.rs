@@ -76,16 +76,11 @@ impl Features {
 fn all_finite(values: &[f32], width: usize, first_row: usize) -> Result<()> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(place) => Err(Error::setting(
-            "a feature",
-            format!(
-                "{} in row {}, column {}",
-                values[place],
-                first_row + place / width,
-                place % width
-            ),
-            "features must be finite: clean the table",
-        )),
+        Some(place) => Err(Error::FeatureNotFinite {
+            row: first_row + place / width,
+            column: place % width,
+            value: values[place],
+        }),
     }
 }
 

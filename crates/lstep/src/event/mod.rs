@@ -42,7 +42,7 @@ pub(crate) fn pair_key(source: NodeId, destination: NodeId) -> u64 {
 pub struct Time(f64);
 
 impl Time {
-    /// The provenance of the stream's clock.
+    /// The origin of the stream's clock.
     pub const ZERO: Time = Time(0.0);
 
     /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal
@@ -135,11 +135,7 @@ impl Events {
             });
         }
         if sources.len() as u64 > Events::MOST {
-            return Err(Error::setting(
-                "events",
-                sources.len(),
-                "a stream holds at most 2^32 - 1 events: split it",
-            ));
+            return Err(Error::TooMany { what: "events", most: Events::MOST });
         }
         Ok(Events { sources, destinations, times, features })
     }
@@ -246,11 +242,7 @@ impl Events {
             });
         }
         if self.len() as u64 >= Events::MOST {
-            return Err(Error::setting(
-                "events",
-                self.len() + 1,
-                "a stream holds at most 2^32 - 1 events: split it",
-            ));
+            return Err(Error::TooMany { what: "events", most: Events::MOST });
         }
         self.features.push(features)?;
         self.sources.push(source);

@@ -250,11 +250,7 @@ impl Names {
             Ids::Text { ends, .. } => ends.len(),
         };
         if next as u64 >= *most {
-            return Err(Error::setting(
-                "nodes",
-                format!("more than {most}"),
-                "a stream has at most 2^32 nodes: split it",
-            ));
+            return Err(Error::TooMany { what: "nodes", most: *most });
         }
         match (ids, name) {
             (Ids::Integer(numbers), Name::Integer(number)) => {
@@ -440,11 +436,7 @@ impl TryFrom<Record> for Names {
                 None => Name::Integer(integers[node]),
             };
             if names.intern_name(name, side)?.index() != node {
-                return Err(Error::setting(
-                    "a list of names",
-                    name,
-                    "a name may occur only once on its side",
-                ));
+                return Err(Error::duplicate("a name", name, "list every name of a side once"));
             }
         }
         Ok(names)
@@ -549,7 +541,7 @@ mod tests {
         let error = names.intern("c", Source).expect_err("third");
         assert_eq!(
             error.to_string(),
-            "nodes is more than 2: a stream has at most 2^32 nodes: split it"
+            "nodes are more than 2, the most a stream can hold: split it"
         );
         assert_eq!(names.len(), 2);
     }

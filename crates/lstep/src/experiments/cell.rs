@@ -5,7 +5,7 @@
 //! `lstep train`. A folder with other settings than those asked for is refused, never reused.
 
 use crate::checkpoint::write_text;
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::{EvaluatedModel, Evaluation};
 use crate::experiments::CellResult;
 use crate::protocol::{EvalScope, Part, Setting, Strategy};
@@ -118,10 +118,9 @@ impl Cell {
     }
 
     fn refusal(&self, other: &str) -> Error {
-        let remedy = format!(
-            "it holds a cell with other settings ({other}): choose another --out, or remove this folder"
-        );
-        Error::setting("out", self.folder.display(), remedy)
+        let problem = format!("holds a cell with other settings ({other})");
+        let file = self.folder.display().to_string();
+        Error::incompatible(InputFault::new(file, problem, Remedy::OtherFolder))
     }
 
     fn about(&self) -> About {

@@ -3,7 +3,7 @@
 
 use super::spec::file_name;
 use crate::checkpoint::write_text;
-use crate::error::{Error, Result};
+use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::EvaluatedModel;
 use crate::experiments::Cell;
 use crate::experiments::ModelSpec;
@@ -150,11 +150,9 @@ impl Grid {
             Err(error) => return Err(Error::io(path, error)),
         };
         let refused = |error: toml::de::Error| {
-            Error::setting(
-                "grid",
-                path.display(),
-                format!("{}: remove it, or choose another folder", error.message()),
-            )
+            let problem = format!("is no grid ({})", error.message());
+            let file = path.display().to_string();
+            Error::from(InputFault::new(file, problem, "remove it, or choose another folder"))
         };
         toml::from_str(&text).map(Some).map_err(refused)
     }
@@ -165,15 +163,19 @@ impl Grid {
     pub fn fits(&self, path: &Path) -> Result<()> {
         let Some(before) = Grid::read(path)? else { return Ok(()) };
         if before.asked.parts != self.asked.parts {
-            let remedy =
-                format!("it holds another kind of grid ({}): choose another folder", before.title);
-            return Err(Error::setting("out", path.display(), remedy));
+            let problem = format!("holds another kind of grid ({})", before.title);
+            let file = path.display().to_string();
+            let fault = InputFault::new(file, problem, "choose another folder");
+            return Err(Error::incompatible(fault));
         }
         for dataset in &self.datasets {
             let known = before.datasets.iter().find(|known| known.data == dataset.data);
             if known.is_some_and(|known| known.digest.sha256 != dataset.digest.sha256) {
-                let remedy = "it or its features have changed since the grid began: put the old files back, or choose another folder";
-                return Err(Error::setting("events", dataset.data.events.display(), remedy));
+                return Err(Error::incompatible(InputFault::new(
+                    dataset.data.events.display().to_string(),
+                    "the file or its features have changed since the grid began",
+                    "put the old files back, or choose another folder",
+                )));
             }
         }
         Ok(())
@@ -273,30 +275,20 @@ impl Grid {
         let names: Vec<&str> =
             self.datasets.iter().map(|dataset| dataset.digest.name.as_str()).collect();
         if let Some(name) = double(&names) {
-            return Err(Error::setting(
-                "datasets",
-                name,
-                "two have this name: put them into folders with names of their own",
-            ));
+            let remedy = "put them into folders with names of their own";
+            return Err(Error::duplicate("datasets", name, remedy));
         }
         let labels: Vec<&str> = self.models.iter().map(|model| model.label.as_str()).collect();
         if let Some(label) = double(&labels) {
-            return Err(Error::setting(
-                "models",
-                label,
-                "it is there twice: name every model once",
-            ));
+            return Err(Error::duplicate("models", label, "name every model once"));
         }
         let mut keys = self.set.iter().cloned().chain(self.models.iter().flat_map(ModelSpec::keys));
         if let Some(seed) = keys.find_map(|key| key.strip_prefix("train.seed=").map(String::from)) {
-            return Err(Error::setting(
-                "train.seed",
-                seed,
-                "a grid has its own seeds: name them with --seeds",
-            ));
+            let problem = "a grid has its own seeds";
+            return Err(Error::refused("train.seed", seed, problem, Remedy::NameSeeds));
         }
         if let Some(seed) = double(&self.seeds) {
-            return Err(Error::setting("seeds", seed, "it is there twice: name every seed once"));
+            return Err(Error::duplicate("seeds", seed, "name every seed once"));
         }
         if self.datasets.is_empty() || self.models.is_empty() || self.seeds.is_empty() {
             return Err(Error::setting(
@@ -380,7 +372,7 @@ fn other_questions(dataset: &str, cells: &[CellResult]) -> Option<String> {
     (told.len() > 1).then(|| {
         format!(
             "{dataset}: not all models are asked the same questions ({}). AP is a mean over steps, and negatives may be drawn by \
-             step, so small differences between these groups say little; --set protocol.step=N asks all alike",
+             step, so small differences between these groups say little; one protocol.step for all asks them alike",
             told.join("; ")
         )
     })

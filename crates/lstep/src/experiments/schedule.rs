@@ -4,7 +4,7 @@
 //! No number depends on how many run at once. A cell that fails does not stop the others.
 
 use super::memory::available;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::experiments::Cell;
 use crate::experiments::{CellResult, FailedCell};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ pub enum GridEvent<'a> {
     /// A cell is finished.
     Finished(&'a CellResult),
     /// A cell has ended with an error.
-    Failed(&'a str),
+    Failed(&'a Error),
 }
 
 /// Gets told the number of a cell and what happens to it; says whether to go on.
@@ -84,9 +84,7 @@ pub fn run_cells(cells: &[Cell], jobs: Jobs, watch: &GridWatch<'_>) -> Result<Ra
 
 fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| {
-        Error::setting("threads", threads, format!("{error}: run fewer cells at once with --jobs"))
-    })
+    pool.map_err(|error| Error::refused("threads", threads, error.to_string(), Remedy::FewerJobs))
 }
 
 /// Runs a cell in a pool, and tells its end.
@@ -102,9 +100,8 @@ fn run_cell(cell: &Cell, place: usize, pool: &rayon::ThreadPool, watch: &GridWat
         }
         Ok(None) => Outcome::Stopped,
         Err(error) => {
-            let error = error.to_string();
             let run_epoch = watch(place, GridEvent::Failed(&error));
-            Outcome::Failed(error, run_epoch)
+            Outcome::Failed(error.to_string(), run_epoch)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Points of a search over settings: all combinations of lists, or some drawn from lists and
 //! ranges, the same ones for the same seed.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::experiments::ModelSpec;
 use crate::rng::KeyedRng;
 use std::str::FromStr;
@@ -140,8 +140,8 @@ fn combinations(axes: &[Axis]) -> Result<Vec<Vec<String>>> {
     let mut points = vec![Vec::new()];
     for axis in axes {
         let Values::List(values) = &axis.values else {
-            let remedy = "a range has no list of values: add --random N, or list the values";
-            return Err(Error::setting("set", &axis.key, remedy));
+            let problem = "a range has no list of values";
+            return Err(Error::refused("set", &axis.key, problem, Remedy::DrawOrList));
         };
         points = (points.iter())
             .flat_map(|point: &Vec<String>| {

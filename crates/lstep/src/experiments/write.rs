@@ -2,7 +2,7 @@
 //! LaTeX with the tables.
 
 use crate::checkpoint::write_text;
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, InputFault, Remedy, Result};
 use crate::experiments::{CellResult, Comparison, Published};
 use crate::experiments::{ComparisonTable, Mark, Metric, Spread};
 use crate::protocol::Part;
@@ -25,12 +25,7 @@ pub fn read_comparison(folder: &Path) -> Result<Comparison> {
     let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
     serde_json::from_str(&text).map_err(|error| {
         let problem = format!("is no comparison ({error})");
-        InputFault::new(
-            path.display().to_string(),
-            problem,
-            "make it anew with lstep compare --resume",
-        )
-        .into()
+        InputFault::new(path.display().to_string(), problem, Remedy::RepeatComparison).into()
     })
 }
 

@@ -127,9 +127,12 @@ impl Tally {
         let (positives, negatives) =
             all.fold((0, 0), |(p, n), group| (p + group.positives, n + group.negatives));
         if positives == 0 || (both && negatives == 0) {
-            let value = format!("{positives} positives and {negatives} negatives");
             let needed = if both { "at least one of each" } else { "at least one positive" };
-            return Err(Error::setting("labels", value, format!("{area} needs {needed}")));
+            return Err(Error::TooFew {
+                what: "labels",
+                found: format!("{positives} positives and {negatives} negatives"),
+                remedy: format!("{area} needs {needed}").into(),
+            });
         }
         Ok((positives, negatives))
     }

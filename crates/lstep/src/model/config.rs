@@ -5,7 +5,7 @@ use super::{
     Heuristic, Lstep, LstepConfig, Memory, OptimizerConfig, PopTrack, Session, Signal, StreamInfo,
     Tgn, TgnConfig, Trainer, Variant, new_trainer, open,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -95,11 +95,7 @@ impl ModelConfig {
             "graphmixer" => Ok(ModelConfig::GraphMixer(GraphMixerConfig::default())),
             "tgn" => Ok(ModelConfig::Tgn(TgnConfig::default())),
             "dygformer" => Ok(ModelConfig::DyGFormer(DyGFormerConfig::default())),
-            _ => Err(Error::setting(
-                "model",
-                name,
-                format!("choose one of {}", ModelConfig::LEARNED.join(", ")),
-            )),
+            _ => Err(Error::unknown("model", name, ModelConfig::LEARNED)),
         }
     }
 
@@ -170,11 +166,9 @@ impl ModelConfig {
             ModelConfig::DyGFormer(config) => {
                 Ok(new_trainer(DyGFormer::new(config.clone(), seed)?, info, optimizer))
             }
-            counting => Err(Error::setting(
-                "model",
-                counting,
-                "it only counts: use `lstep evaluate EVENTS` instead",
-            )),
+            counting => {
+                Err(Error::refused("model", counting, "it only counts", Remedy::EvaluateInstead))
+            }
         }
     }
 }

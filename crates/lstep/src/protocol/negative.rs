@@ -16,7 +16,7 @@
 
 use super::eval_pass::{Part, Setting};
 use super::split::Split;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::NodeSet;
 use crate::event::{Event, Events, NodeId, Time, pair_key};
 use crate::rng::KeyedRng;
@@ -157,18 +157,19 @@ impl StreamSampler<'_> {
         let (sources, destinations) =
             (pool(self.events.sources()), pool(self.events.destinations()));
         if destinations.len() < 2 {
-            return Err(Error::setting(
-                "destinations",
-                destinations.len(),
-                "with fewer than two there is nothing to choose between: give a stream with more destinations",
-            ));
+            return Err(Error::TooFew {
+                what: "destinations",
+                found: destinations.len().to_string(),
+                remedy: Remedy::text(
+                    "with fewer than two there is nothing to choose between: give a stream with \
+                     more destinations",
+                ),
+            });
         }
         let empty = |strategy: &Strategy| match strategy {
             Strategy::Random => Ok(Negatives::of_destinations()),
             Strategy::Historical | Strategy::Inductive => Ok(Negatives::of_pairs()),
-            Strategy::Tgb => {
-                Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb"))
-            }
+            Strategy::Tgb => Err(Error::setting("negatives", "tgb", Remedy::UseProtocol("tgb"))),
         };
         let mut drawn = strategies.iter().map(empty).collect::<Result<Vec<Negatives>>>()?;
         let per_event = self.per_event.min(destinations.len());

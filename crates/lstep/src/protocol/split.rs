@@ -5,7 +5,7 @@
 //! here and not a metric of nothing.
 
 use super::eval_pass::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::{Event, Events, NodeId, NodeSet};
 use crate::metric::quantile;
 use crate::rng::KeyedRng;
@@ -147,9 +147,7 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
     Error::EmptyPart {
         part,
         reason: format!("{} events at {distinct} distinct times", events.len()),
-        remedy: "give a longer stream, or under protocol stream other shares: --split of an evaluation, protocol.split of a run or \
-                 grid"
-            .into(),
+        remedy: Remedy::OtherSplit,
     }
 }
 

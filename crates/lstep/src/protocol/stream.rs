@@ -8,7 +8,7 @@ use super::eval_pass::{EvalPass, Part, QuerySet};
 use super::negative::StreamSampler;
 use super::split::Split;
 use super::step::{StepRule, Visibility, cut};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::Events;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -102,9 +102,10 @@ impl StreamProtocol {
 fn no_new_nodes(split: &Split) -> Error {
     Error::EmptyPart {
         part: "inductive",
-        reason: format!("{} nodes are new after training, none of them is in this part", split.new_nodes().len()),
-        remedy: "hold some out of training (protocol.held_out=0.1 of a run or grid, --held-out 0.1 of an evaluation), or ask about the \
-                 transductive setting only"
-            .into(),
+        reason: format!(
+            "{} nodes are new after training, none of them is in this part",
+            split.new_nodes().len()
+        ),
+        remedy: Remedy::HoldOutNodes,
     }
 }

@@ -6,7 +6,7 @@
 //! column without a name never are. Everything else is left aside.
 
 use super::options::{FeatureColumns, Format, ReadOptions};
-use crate::error::InputFault;
+use crate::error::{Argument, FaultKind, InputFault, Remedy};
 
 /// What is done with a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,17 +220,14 @@ fn table(
     };
     let mut roles = vec![Role::Ignored; names.len()];
     let finder = Finder { file, names: &names, headerless };
-    let source = finder.place("source", "--src", options.source.as_deref(), &SOURCES, 0)?;
+    let source = finder.place(Argument::Source, options.source.as_deref(), &SOURCES, 0)?;
     let destination =
-        finder.place("destination", "--dst", options.destination.as_deref(), &DESTINATIONS, 1)?;
-    let time = finder.place("time", "--time", options.time.as_deref(), &TIMES, 2)?;
+        finder.place(Argument::Destination, options.destination.as_deref(), &DESTINATIONS, 1)?;
+    let time = finder.place(Argument::Time, options.time.as_deref(), &TIMES, 2)?;
     if source == destination || source == time || destination == time {
         let problem = "gives source, destination and time, but two of them are the same column";
-        return Err(InputFault::new(
-            file,
-            problem,
-            "name three columns with --src, --dst and --time",
-        ));
+        let fault = InputFault::new(file, problem, Remedy::NameThreeColumns);
+        return Err(fault.kind(FaultKind::Columns));
     }
     roles[source] = Role::Source;
     roles[destination] = Role::Destination;
@@ -256,15 +253,15 @@ fn table(
             (0..names.len()).filter(|&place| free(place) && named(place)).collect()
         }
         FeatureColumns::Named(wanted) => {
-            wanted.iter().map(|name| finder.wanted(name, "--features")).collect::<Result<_, _>>()?
+            let named = wanted.iter().map(|name| finder.wanted(name, Argument::Features));
+            named.collect::<Result<_, _>>()?
         }
     };
     features.sort_unstable();
     features.dedup();
     for place in features {
         if matches!(roles[place], Role::Source | Role::Destination | Role::Time) {
-            let fault =
-                InputFault::new(file, "is not free to be a feature", "take it out of --features");
+            let fault = InputFault::new(file, "is not free to be a feature", Remedy::DropFeature);
             return Err(fault.column(&names[place]));
         }
         roles[place] = Role::Feature(Encoding::Plain);
@@ -295,8 +292,9 @@ fn too_few(file: &str, first: &[String]) -> InputFault {
     InputFault::new(
         file,
         format!("has too few columns for this layout: {}", first.join(", ")),
-        "check that the file is what its name says, or rename it and name the columns with --src, --dst and --time",
+        Remedy::CheckLayout,
     )
+    .kind(FaultKind::Columns)
     .line(1)
 }
 
@@ -310,14 +308,13 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn place(
         &self,
-        what: &str,
-        flag: &str,
+        column: Argument,
         wanted: Option<&str>,
         spellings: &[&str],
         position: usize,
     ) -> Result<usize, InputFault> {
         if let Some(name) = wanted {
-            return self.wanted(name, flag);
+            return self.wanted(name, column);
         }
         if self.headerless && position < self.names.len() {
             return Ok(position);
@@ -327,44 +324,39 @@ impl Finder<'_> {
             .collect();
         match found[..] {
             [place] => Ok(place),
-            [] => Err(InputFault::new(
-                self.file,
-                format!("has no {what} column among {}", self.listed()),
-                format!("name it with {flag}"),
-            )
-            .line(1)),
-            _ => Err(InputFault::new(
-                self.file,
-                format!(
-                    "has several columns that could be the {what}: {}",
-                    found
-                        .iter()
-                        .map(|&place| format!("{:?}", self.names[place]))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ),
-                format!("choose one with {flag}"),
-            )
-            .line(1)),
+            [] => {
+                let problem = format!("has no {} column among {}", column.name(), self.listed());
+                Err(self.fault(problem, Remedy::NameColumn(column)))
+            }
+            _ => {
+                let several: Vec<String> =
+                    found.iter().map(|&place| format!("{:?}", self.names[place])).collect();
+                let problem = format!(
+                    "has several columns that could be the {}: {}",
+                    column.name(),
+                    several.join(", ")
+                );
+                Err(self.fault(problem, Remedy::ChooseColumn(column)))
+            }
         }
     }
 
     /// The column that the user named, exactly, or without regard to case, or by its number from 1.
-    fn wanted(&self, name: &str, flag: &str) -> Result<usize, InputFault> {
+    fn wanted(&self, name: &str, column: Argument) -> Result<usize, InputFault> {
         let exact = self.names.iter().position(|other| other == name);
         let number = || {
             name.parse::<usize>().ok().filter(|&number| (1..=self.names.len()).contains(&number))
         };
         exact.or_else(|| self.named(name)).or_else(|| number().map(|number| number - 1)).ok_or_else(
             || {
-                InputFault::new(
-                    self.file,
-                    format!("has no column {name:?} among {}", self.listed()),
-                    format!("correct {flag}"),
-                )
-                .line(1)
+                let problem = format!("has no column {name:?} among {}", self.listed());
+                self.fault(problem, Remedy::CorrectColumn(column))
             },
         )
+    }
+
+    fn fault(&self, problem: String, remedy: Remedy) -> InputFault {
+        InputFault::new(self.file, problem, remedy).kind(FaultKind::Columns).line(1)
     }
 
     fn named(&self, name: &str) -> Option<usize> {
@@ -440,7 +432,7 @@ mod tests {
             .expect_err("taken");
         assert_eq!(
             error.to_string(),
-            "f.csv, column \"u\": is not free to be a feature; take it out of --features"
+            "f.csv, column \"u\": is not free to be a feature; take it out of `features`"
         );
     }
 
@@ -472,13 +464,13 @@ mod tests {
             found("who,whom,ts", Format::Table, &ReadOptions::default()).expect_err("no source");
         assert_eq!(
             error.to_string(),
-            "f.csv, line 1: has no source column among \"who\", \"whom\", \"ts\"; name it with --src"
+            "f.csv, line 1: has no source column among \"who\", \"whom\", \"ts\"; name it with `source`"
         );
         let options = ReadOptions { source: Some("whose".into()), ..ReadOptions::default() };
         let error = found("who,whom,ts", Format::Table, &options).expect_err("no such column");
         assert_eq!(
             error.to_string(),
-            "f.csv, line 1: has no column \"whose\" among \"who\", \"whom\", \"ts\"; correct --src"
+            "f.csv, line 1: has no column \"whose\" among \"who\", \"whom\", \"ts\"; correct `source`"
         );
     }
 
@@ -488,7 +480,7 @@ mod tests {
             .expect_err("two sources");
         assert_eq!(
             error.to_string(),
-            "f.csv, line 1: has several columns that could be the source: \"src\", \"user\"; choose one with --src"
+            "f.csv, line 1: has several columns that could be the source: \"src\", \"user\"; choose one with `source`"
         );
         let options = ReadOptions { source: Some("ts".into()), ..ReadOptions::default() };
         let error = found("src,dst,ts", Format::Table, &options).expect_err("twice the same");

@@ -7,7 +7,7 @@ use super::Result;
 use super::nodes::{Nodes, SmallIds};
 use super::number::Refusal;
 use super::times::Times;
-use crate::error::{Error, InputFault};
+use crate::error::{Error, InputFault, Remedy};
 use crate::event::{Clock, Events, Features, Names, NodeId};
 
 /// Events of a part of a file, with ids that are not numbered yet, or only within the part.
@@ -107,8 +107,7 @@ impl<'a> Gather<'a> {
             {
                 let problem =
                     format!("is before the event above it, at {}", self.times.show(event - 1));
-                let fault =
-                    InputFault::new(self.file, problem, "sort the file by time or pass --sort");
+                let fault = InputFault::new(self.file, problem, Remedy::Sort);
                 return Err(fault
                     .line(line(event - first))
                     .column(self.time_column)

@@ -53,7 +53,7 @@ mod write;
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};
-pub use write::{Layout, Remark, Written, remarks, write_as, write_csv, write_events};
+pub use write::{Layout, Remark, RemarkKind, Written, remarks, write_as, write_csv, write_events};
 
 use crate::error::Error;
 use crate::event::{Clock, Events, Features, Names};

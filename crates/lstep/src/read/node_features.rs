@@ -51,7 +51,7 @@ impl<'a> NodeRows<'a> {
         }
     }
 
-    /// Takes a row; its line is said if there are two of one node.
+    /// Takes a row. The line is for the fault if a node has two rows.
     pub(super) fn add(
         &mut self,
         id: &str,

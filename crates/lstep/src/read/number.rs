@@ -1,26 +1,31 @@
 //! Numbers in fields: features and rows of feature tables, checked.
 
+use crate::error::Remedy;
+
 /// Why a value was refused: the problem and the remedy of an input fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub problem: &'static str,
-    pub remedy: &'static str,
+    pub remedy: Remedy,
 }
 
 impl Refusal {
+    /// A refusal with a remedy that is the same in every front end.
     pub(super) const fn new(problem: &'static str, remedy: &'static str) -> Refusal {
+        Refusal { problem, remedy: Remedy::text(remedy) }
+    }
+
+    pub(super) const fn with(problem: &'static str, remedy: Remedy) -> Refusal {
         Refusal { problem, remedy }
     }
 }
 
-const NOT_A_NUMBER: Refusal = Refusal::new(
+const NOT_A_NUMBER: Refusal = Refusal::with(
     "is not a number, so it cannot be a feature",
-    "correct it, or choose other columns with --features",
+    Remedy::OtherFeatures(Some("correct it")),
 );
-const EMPTY: Refusal = Refusal::new(
-    "is empty, but a feature needs a number",
-    "fill it, or choose other columns with --features",
-);
+const EMPTY: Refusal =
+    Refusal::with("is empty, but a feature needs a number", Remedy::OtherFeatures(Some("fill it")));
 const NOT_FINITE: Refusal = Refusal::new("is not a finite feature", "correct it or drop the row");
 const TOO_LARGE: Refusal =
     Refusal::new("is too large for a feature of 32 bits", "scale the column down");
@@ -54,7 +59,7 @@ pub(super) fn narrow(value: f64) -> Result<f32, Refusal> {
     }
 }
 
-/// The number of a row in a feature table; context that keep all columns as floats write it as
+/// The number of a row in a feature table. Tools that keep all columns as floats write it as
 /// `17.0`.
 pub(super) fn row(text: &str) -> Result<u32, Refusal> {
     let value: f64 = text.parse().map_err(|_| NOT_A_ROW)?;

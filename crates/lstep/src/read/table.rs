@@ -11,7 +11,7 @@ use super::nodes::EMPTY_ID;
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::record::{Blocks, End, Field, LONGEST_RECORD, is_blank, preamble, split};
-use crate::error::InputFault;
+use crate::error::{InputFault, Remedy};
 use crate::event::{Names, Side};
 use rayon::prelude::*;
 use std::io::Read;
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         &self,
         line: u64,
         problem: impl Into<String>,
-        remedy: impl Into<String>,
+        remedy: impl Into<Remedy>,
     ) -> InputFault {
         InputFault::new(self.file, problem, remedy).line(line)
     }

@@ -10,7 +10,7 @@ mod jodie;
 mod layout;
 mod nodes;
 
-pub use layout::{Layout, Remark, Written, remarks, write_as};
+pub use layout::{Layout, Remark, RemarkKind, Written, remarks, write_as};
 
 use super::Dataset;
 use super::Result;

@@ -4,7 +4,7 @@
 //! times. The state follows when [`Live::observe`] is called: after every event, or every so many,
 //! as the model was trained.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::{Event, NodeId, Time};
 use crate::graph::EventLog;
 use crate::model::Session;
@@ -62,11 +62,11 @@ impl Live {
         if let Some(last) = observed
             && let Some(row) = ask.rows().find(|row| row.time < last)
         {
-            let remedy = format!(
-                "the state has observed events up to {}: ask about that time or a later one",
-                last.value()
-            );
-            return Err(Error::setting("the time of a question", row.time.value(), remedy));
+            return Err(Error::TimeInPast {
+                time: row.time.value().to_string(),
+                observed: last.value().to_string(),
+                remedy: Remedy::text("ask about that time or a later one"),
+            });
         }
         self.session.score(self.log.past(self.log.len() as u32), ask)
     }

@@ -1,6 +1,6 @@
 //! A trained model put to use: scoring on what is known now, and checking that it keeps the laws.
 
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::event::NodeSet;
 use crate::event::{Clock, Names, NodeId, Side, Time};
 use crate::protocol::{StepRule, Visibility, cut};
@@ -140,7 +140,10 @@ impl Scorer {
                 let time = self.clock.parse(text);
                 let time = time
                     .ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?;
-                self.still_to_come(time).map_err(|remedy| Error::setting("at", text, remedy))?;
+                if let Some(observed) = self.already_observed(time) {
+                    let (time, remedy) = (text.to_string(), Remedy::text("ask about a later time"));
+                    return Err(Error::TimeInPast { time, observed, remedy });
+                }
                 time
             }
             None => self.after_the_last()?,
@@ -177,11 +180,13 @@ impl Scorer {
             let time = self.clock.parse(&text).ok_or_else(|| {
                 Error::setting("a time of the pairs", &text, "write times as the run's events do")
             })?;
-            self.still_to_come(time).map_err(|remedy| {
-                let fault =
-                    InputFault::new(path.display().to_string(), "is no time to come", remedy);
-                fault.column("time").value(&text)
-            })?;
+            if let Some(observed) = self.already_observed(time) {
+                let problem =
+                    format!("is no time to come, the model has observed events up to {observed}");
+                let file = path.display().to_string();
+                let fault = InputFault::new(file, problem, "ask about a later time");
+                return Err(fault.column("time").value(&text).into());
+            }
             ask.push(source, time, [destination]);
             rows.push((source, destination, time));
         }
@@ -194,25 +199,14 @@ impl Scorer {
     }
 
     fn node(&self, id: &str, side: Side) -> Result<NodeId> {
-        self.names.find(id, side).ok_or_else(|| {
-            Error::setting(
-                "node",
-                id,
-                "no event names it on that side: check the id, or add its events with --events",
-            )
-        })
+        self.names.find(id, side).ok_or_else(|| Error::UnknownNode { id: id.to_string() })
     }
 
-    /// A state that has observed an event cannot answer as if it had not happened; what to do
-    /// instead, if it would have to.
-    fn still_to_come(&self, time: Time) -> std::result::Result<(), String> {
-        match self.live.log().events().times().last().filter(|last| time <= **last) {
-            None => Ok(()),
-            Some(last) => Err(format!(
-                "the model has observed events up to {}: ask about a later time",
-                self.clock.show(*last)
-            )),
-        }
+    /// The time of the last event, if it is not before the time asked about: a state that has
+    /// observed an event cannot answer as if it had not happened.
+    fn already_observed(&self, time: Time) -> Option<String> {
+        let last = self.live.log().events().times().last().filter(|last| time <= **last);
+        last.map(|last| self.clock.show(*last))
     }
 
     /// The smallest step of the clock after the last event, so that the last event counts as past.
@@ -241,23 +235,22 @@ impl Scorer {
     }
 }
 
-/// Reads a file whose columns are called as those of the run's events. Flags that would name them
-/// belong to other commands.
+/// Reads a file whose columns are called as those of the run's events. Arguments that would name
+/// them otherwise belong to other jobs.
 fn read_like_the_run(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     read(path, options).map_err(|error| match error {
-        // A column that is not found is a fault of the header alone.
-        Error::Input(mut fault) if fault.column.is_none() && fault.remedy.contains("--") => {
+        Error::Input(mut fault) if fault.kind == FaultKind::Columns => {
             let name = |given: &Option<String>, usual: &str| match given {
                 Some(number) if number.parse::<usize>().is_ok() => format!("column {number}"),
                 Some(name) => name.clone(),
                 None => usual.to_string(),
             };
-            fault.remedy = format!(
+            fault.remedy = Remedy::from(format!(
                 "it needs the columns of the run's events: {}, {} and {}",
                 name(&options.source, "source"),
                 name(&options.destination, "destination"),
                 name(&options.time, "time")
-            );
+            ));
             Error::Input(fault)
         }
         other => other,

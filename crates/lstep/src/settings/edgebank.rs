@@ -1,6 +1,6 @@
 //! Which memory the published EdgeBank figures use.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::model::Memory;
 use crate::protocol::Strategy;
 
@@ -40,13 +40,14 @@ pub fn published_memory(dataset: &str, strategy: Strategy) -> Result<Memory> {
     let row = PUBLISHED_MEMORIES.iter().find(|row| row.0 == plain);
     match (row, place) {
         (Some(row), Some(place)) => Ok(row.1[place]),
-        _ => Err(Error::setting(
+        _ => Err(Error::refused(
             "memory",
             format!("published for dataset {dataset:?} with {strategy:?} negatives"),
             format!(
-                "there is a published choice only for {}; name the dataset with --dataset or choose a memory",
+                "there is a published choice only for {}",
                 PUBLISHED_MEMORIES.map(|row| row.0).join(", ")
             ),
+            Remedy::NameDataset,
         )),
     }
 }

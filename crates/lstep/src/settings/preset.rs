@@ -203,7 +203,7 @@ impl Preset {
     fn find(name: &str) -> Result<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
             let known: Vec<&str> = preset_names().collect();
-            Error::setting("preset", name, format!("choose one of {}", known.join(", ")))
+            Error::unknown("preset", name, known)
         })
     }
 

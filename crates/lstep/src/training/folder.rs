@@ -12,7 +12,7 @@
 //! Every file is written under another name and renamed, so a run that is killed leaves whole files
 //! behind.
 
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::results::EpochReport;
 use crate::settings::RunConfig;
 use std::fs;
@@ -56,12 +56,12 @@ impl RunFolder {
         let (problem, remedy) = if epochs_done {
             let problem =
                 "has no best.safetensors, though epochs are finished: it has been removed";
-            (problem, "put it back, or train anew into another folder".to_string())
+            (problem, Remedy::text("put it back, or train anew into another folder"))
         } else {
-            let remedy = format!("go on with: lstep train --resume {shown}");
+            let remedy = Remedy::ResumeRun(shown.clone());
             ("has no best.safetensors, for no epoch is finished", remedy)
         };
-        InputFault::new(shown, problem, remedy).into()
+        InputFault::new(shown, problem, remedy).kind(FaultKind::Missing).into()
     }
 
     /// What every epoch did.
@@ -103,13 +103,9 @@ impl RunFolder {
     pub fn config(&self) -> Result<RunConfig> {
         let path = self.file("config.toml");
         if !self.holds_a_run() {
-            let remedy = "name a folder that `lstep train` made";
-            return Err(InputFault::new(
-                self.path.display().to_string(),
-                "holds no run: there is no config.toml",
-                remedy,
-            )
-            .into());
+            let problem = "holds no run: there is no config.toml";
+            let fault = InputFault::new(self.path.display().to_string(), problem, Remedy::NameRun);
+            return Err(fault.kind(FaultKind::Missing).into());
         }
         let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
         RunConfig::from_toml(&path.display().to_string(), &text)

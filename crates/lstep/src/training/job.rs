@@ -6,7 +6,7 @@
 //! use up the state in memory: there is only ever one.
 
 use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
-use crate::error::{Error, InputFault, Result};
+use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::evaluate;
 use crate::model::Trainer;
 use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule, Strategy};
@@ -54,11 +54,11 @@ impl Training {
     /// Starts a run in a folder that has none yet.
     pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<Training> {
         if folder.holds_a_run() {
-            return Err(Error::setting(
-                "out",
-                folder.path().display(),
-                "there is a run in it already: go on with --resume, or choose another folder",
-            ));
+            return Err(Error::Exists {
+                path: folder.path().to_path_buf(),
+                what: "a run",
+                remedy: Remedy::ResumeOrOtherFolder,
+            });
         }
         let fit = Training::prepare(RunContext::new(config, stream)?, folder)?;
         fs::create_dir_all(fit.folder.path())
@@ -146,14 +146,13 @@ impl Training {
                 StepRule::Events(events) => format!("{events} events"),
                 StepRule::DistinctTime => "time".to_string(),
             };
-            let remedy = format!(
-                "the {} training events make {} step, and learning needs two at least: set fewer events, for example --set \
-                 protocol.step={}",
+            let problem = format!(
+                "the {} training events make {} step, and learning needs two at least",
                 training.events(),
-                training.steps(),
-                (training.events() / 10).max(1)
+                training.steps()
             );
-            return Err(Error::setting("protocol.step", value, remedy));
+            let remedy = Remedy::ShorterSteps((training.events() / 10).max(1) as u64);
+            return Err(Error::refused("protocol.step", value, problem, remedy));
         }
         let times = context.stream.log.events().times();
         if let (Some(first), Some(last)) = (times.first(), times.last())

@@ -41,9 +41,10 @@ impl Provenance {
     ) -> Result<()> {
         self.check(path, &checkpoint)?;
         trainer.load(checkpoint).map_err(|error| match error {
-            Error::Input(mut fault) if fault.file == "checkpoint" => {
+            // The trainer sees a checkpoint in memory and cannot know its file.
+            Error::Incompatible(mut fault) => {
                 fault.file = path.display().to_string();
-                Error::Input(fault)
+                Error::Incompatible(fault)
             }
             other => other,
         })
@@ -53,16 +54,16 @@ impl Provenance {
         let file = path.display().to_string();
         if checkpoint.note("stream")? != self.stream {
             let problem = "was trained on other events than the file has now";
-            return Err(
-                InputFault::new(file, problem, "put the old events back, or train anew").into()
-            );
+            let fault = InputFault::new(file, problem, "put the old events back, or train anew");
+            return Err(Error::incompatible(fault));
         }
         // Checkpoints of earlier versions do not say.
         let Ok(text) = checkpoint.note("settings") else { return Ok(()) };
         let trained = RunConfig::from_toml(&file, text)?;
         let Some(other) = difference(&self.settings, &trained) else { return Ok(()) };
         let problem = format!("was trained with other settings than config.toml has now ({other})");
-        Err(InputFault::new(file, problem, "put config.toml back as it was, or train anew").into())
+        let fault = InputFault::new(file, problem, "put config.toml back as it was, or train anew");
+        Err(Error::incompatible(fault))
     }
 }
 

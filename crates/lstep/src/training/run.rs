@@ -1,7 +1,7 @@
 //! A trained run, opened to be asked: evaluated, evaluated, or used.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, Result};
+use crate::error::{Argument, Error, Remedy, Result};
 use crate::evaluation::evaluate;
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
@@ -126,8 +126,9 @@ impl TrainedRun {
         questions: Option<usize>,
     ) -> Result<()> {
         let Protocol::Stream(stream) = &mut self.protocol else {
-            let remedy = "it settles what is asked: leave out --per-event and --questions";
-            return Err(Error::setting("protocol", self.protocol.name(), remedy));
+            let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
+            let (name, problem) = (self.protocol.name(), "it settles what is asked");
+            return Err(Error::refused("protocol", name, problem, remedy));
         };
         stream.per_event = per_event.unwrap_or(stream.per_event);
         stream.questions = questions.or(stream.questions);
@@ -139,14 +140,14 @@ impl TrainedRun {
         self.protocol.passes(self.context.subject(), &self.context.split, asked)
     }
 
-    /// Those of the questions that this stream can be asked, and why the others cannot: some
+    /// Those of the questions that this stream can be asked, and which others cannot and why: some
     /// streams have no new nodes, some have nothing but one pair.
-    pub fn possible(&self, asked: &EvalScope) -> (EvalScope, Vec<String>) {
+    pub fn possible(&self, asked: &EvalScope) -> (EvalScope, Vec<(String, Error)>) {
         let (mut possible, mut reasons) = (asked.clone(), Vec::new());
         let mut can = |asked: &EvalScope, what: String| match self.passes(asked) {
             Ok(_) => true,
             Err(error) => {
-                reasons.push(format!("{what}: {error}"));
+                reasons.push((what, error));
                 false
             }
         };

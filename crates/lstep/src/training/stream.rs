@@ -162,11 +162,7 @@ impl TrainingStream {
                     self.new_trainer(trainer, progress.epoch, progress.step as usize)?
                 {
                     if !loss.is_finite() {
-                        return Err(Error::setting(
-                            "the loss",
-                            loss,
-                            "lower train.learning_rate or set train.clip",
-                        ));
+                        return Err(Error::LossNotFinite { epoch: progress.epoch, loss });
                     }
                     progress.loss_sum += loss;
                     progress.batches += 1;

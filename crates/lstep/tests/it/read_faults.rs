@@ -71,11 +71,11 @@ fn a_header_without_events() {
 fn a_missing_column() {
     assert_eq!(
         fault("u,i,when\n1,2,3\n"),
-        "e.csv, line 1: has no time column among \"u\", \"i\", \"when\"; name it with --time"
+        "e.csv, line 1: has no time column among \"u\", \"i\", \"when\"; name it with `time`"
     );
     assert_eq!(
         fault("# note\nonly\n1\n"),
-        "e.csv, line 2: has no source column among \"only\"; name it with --src"
+        "e.csv, line 2: has no source column among \"only\"; name it with `source`"
     );
 }
 
@@ -101,7 +101,7 @@ fn a_time_that_is_none() {
     assert_eq!(
         fault("u,i,ts\n1,2,3\n1,2,yesterday\n"),
         "e.csv, line 3, column \"ts\": \"yesterday\" is not a time; \
-         write integers, decimals or ISO 8601, or name the right column with --time"
+         write integers, decimals or ISO 8601, or name the right column with `time`"
     );
     assert_eq!(
         fault("u,i,ts\n1,2,\n"),
@@ -128,7 +128,7 @@ fn times_that_cannot_be_kept_exactly() {
     assert_eq!(
         fault("u,i,ts\n1,2,0.5\n1,2,9007199254740993\n"),
         "e.csv, line 3, column \"ts\": \"9007199254740993\" cannot stand in one column with decimals: \
-         integers beyond 2^53 would be rounded; write all times as integers, or count them from a later provenance"
+         integers beyond 2^53 would be rounded; write all times as integers, or count them from a later origin"
     );
     assert!(
         fault("u,i,ts\n1,2,0\n1,2,9007199254740993\n").contains("times span more than 2^53 units")
@@ -161,7 +161,7 @@ fn a_feature_that_is_no_finite_number() {
     assert_eq!(
         fault("u,i,ts,w\n1,2,3,heavy\n"),
         "e.csv, line 2, column \"w\": \"heavy\" is not a number, so it cannot be a feature; \
-         correct it, or choose other columns with --features"
+         correct it, or choose other columns with `features`"
     );
     assert!(fault("u,i,ts,w\n1,2,3,\n").contains("is empty, but a feature needs a number"));
     let all = features(FeatureColumns::All);
@@ -279,7 +279,7 @@ fn events_out_of_order() {
     assert_eq!(
         fault("u,i,ts\n1,2,18\n\n1,2,17\n"),
         "e.csv, line 4, column \"ts\": \"17\" is before the event above it, at 18; \
-         sort the file by time or pass --sort"
+         sort the file by time or pass `sort`"
     );
     assert!(
         fault("u,i,ts\n1,2,1.5\n1,2,1\n").contains("\"1.0\" is before the event above it, at 1.5")

@@ -114,7 +114,7 @@ fn events_out_of_order_are_refused_with_their_row() {
     assert_eq!(
         fault(&bytes),
         "e.parquet, line 3, column \"t\": \"4.0\" is before the event above it, at 6.0; \
-         sort the file by time or pass --sort"
+         sort the file by time or pass `sort`"
     );
 }
 
@@ -167,5 +167,5 @@ fn a_file_without_events_or_columns_is_refused() {
     let bytes = file("required int64 u; required int64 i; required int64 t;", 0, |_, _| {});
     assert_eq!(fault(&bytes), "e.parquet: has no events; give a file with at least one event");
     let bytes = file("required int64 u; required int64 i;", 0, |_, _| {});
-    assert!(fault(&bytes).contains("has no time column among \"u\", \"i\"; name it with --time"));
+    assert!(fault(&bytes).contains("has no time column among \"u\", \"i\"; name it with `time`"));
 }

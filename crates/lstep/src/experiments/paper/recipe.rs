@@ -34,7 +34,7 @@ pub struct Recipe {
 /// What has to stand beside every published number of L-STEP.
 pub const LEAK_NOTE: &str = "Published L-STEP figures come from released code that leaks labels: it filters the positions of a step's \
     true endpoints only, so the scorer can tell sampled negatives by their unfiltered positions. They are no target for the honest \
-    runs measured here; lstep audit RUN --show-released-leak shows what the leak is worth.";
+    runs measured here.";
 
 /// The 13 datasets of the Dynamic Graph Benchmark, in the order of the paper's tables.
 pub(super) const CLASSIC: [&str; 13] = [
@@ -292,7 +292,7 @@ pub const RECIPES: &[Recipe] = &[
 pub fn recipe(name: &str) -> Result<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let known: Vec<&str> = RECIPES.iter().map(|recipe| recipe.name).collect();
-        Error::setting("recipe", name, format!("choose one of {}", known.join(", ")))
+        Error::unknown("recipe", name, known)
     })
 }
 

@@ -1,7 +1,7 @@
 //! From the emulation's rows and ids to passes over the stream.
 
 use super::{EdgeColumns, EmulatedPart, EmulatedSplit, EmulatedStrategy, Sampler};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::event::Names;
 use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
@@ -92,7 +92,7 @@ fn emulated_strategy(strategy: Strategy) -> Result<EmulatedStrategy> {
         Strategy::Random => Ok(EmulatedStrategy::Random),
         Strategy::Historical => Ok(EmulatedStrategy::Historical),
         Strategy::Inductive => Ok(EmulatedStrategy::Inductive),
-        Strategy::Tgb => Err(Error::setting("negatives", "tgb", "they belong to --protocol tgb")),
+        Strategy::Tgb => Err(Error::setting("negatives", "tgb", Remedy::UseProtocol("tgb"))),
     }
 }
 

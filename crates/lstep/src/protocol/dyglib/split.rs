@@ -151,7 +151,7 @@ impl EmulatedSplit {
 }
 
 pub(super) fn empty(part: &'static str, reason: &str, remedy: &str) -> Error {
-    Error::EmptyPart { part, reason: reason.to_string(), remedy: remedy.to_string() }
+    Error::EmptyPart { part, reason: reason.to_string(), remedy: remedy.into() }
 }
 
 #[cfg(test)]

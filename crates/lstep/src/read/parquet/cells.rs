@@ -1,5 +1,6 @@
 //! Some rows of one Parquet column, as ids, times or numbers.
 
+use crate::error::Remedy;
 use crate::event::{Instant, Side, Unit};
 use crate::read::nodes::{EMPTY_ID, Nodes};
 use crate::read::number::Refusal;
@@ -128,10 +129,9 @@ impl Cells {
             Cells::Integer(cells) => nodes.push_integer(cells[row], side),
             Cells::Text(cells) if cells[row].is_empty() => Err(EMPTY_ID),
             Cells::Text(cells) => nodes.push(&cells[row], side),
-            Cells::Float(_) | Cells::Instant(_) => Err(Refusal::new(
-                "is not an id",
-                "write ids as integers or text, or name other columns with --src and --dst",
-            )),
+            Cells::Float(_) | Cells::Instant(_) => {
+                Err(Refusal::with("is not an id", Remedy::WriteIds))
+            }
         }
     }
 
@@ -150,9 +150,9 @@ impl Cells {
         match self {
             Cells::Integer(cells) => Ok(cells[row] as f64),
             Cells::Float(cells) => Ok(cells[row]),
-            Cells::Text(_) | Cells::Instant(_) => Err(Refusal::new(
+            Cells::Text(_) | Cells::Instant(_) => Err(Refusal::with(
                 "is not a number, so it cannot be a feature",
-                "choose other columns with --features",
+                Remedy::OtherFeatures(None),
             )),
         }
     }

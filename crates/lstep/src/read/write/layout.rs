@@ -1,15 +1,16 @@
-//! The forms in which a stream can be written, and what each of them cannot hold.
+//! The layouts in which a stream can be written, and what each of them cannot hold.
 //!
-//! Nothing is lost silently: [`remarks`] says beforehand what a form loses, and what a reader has
-//! to be told so that nothing is. [`write_as`] then writes the form with all the files that belong
-//! to it.
+//! Nothing is lost silently: [`remarks`] lists beforehand what a layout loses and which arguments a
+//! reader needs. [`write_as`] then writes all the files of the layout.
 
 use super::{dgb, jodie, nodes, write_events};
-use crate::error::Error;
+use crate::error::{Argument, Error, Front, Plain, Remedy};
 use crate::event::{Clock, Name, NodeId, Unit};
 use crate::read::options::Format;
 use crate::read::{Dataset, Result};
 use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A form in which events are written.
@@ -43,13 +44,59 @@ impl Layout {
 }
 
 /// What is to be known about a stream in another form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", content = "text", rename_all = "snake_case")]
-pub enum Remark {
+///
+/// Serialised as `kind` and `text`, the text being that of `Display`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// Whether anything is lost.
+    pub kind: RemarkKind,
+    text: String,
+    remedy: Option<Remedy>,
+}
+
+/// Whether a [`Remark`] tells of a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemarkKind {
     /// Nothing is lost if this is heeded, or it was left aside already when the file was read.
-    Note(String),
+    Note,
     /// This does not come back.
-    Loss(String),
+    Loss,
+}
+
+impl Remark {
+    pub(crate) fn note(text: impl Into<String>, remedy: Option<Remedy>) -> Remark {
+        Remark { kind: RemarkKind::Note, text: text.into(), remedy }
+    }
+
+    fn loss(text: String) -> Remark {
+        Remark { kind: RemarkKind::Loss, text, remedy: None }
+    }
+
+    /// The same remark in the words of a front end.
+    #[must_use]
+    pub fn said_by(&self, front: &dyn Front) -> Remark {
+        let text = match &self.remedy {
+            Some(remedy) => format!("{}: {}", self.text, remedy.render(front)),
+            None => self.text.clone(),
+        };
+        Remark { kind: self.kind, text, remedy: None }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said_by(&Plain).text)
+    }
+}
+
+impl Serialize for Remark {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Remark", 2)?;
+        fields.serialize_field("kind", &self.kind)?;
+        fields.serialize_field("text", &self.to_string())?;
+        fields.end()
+    }
 }
 
 /// The files of a stream that was written.
@@ -61,10 +108,10 @@ pub struct Written {
     pub files: Vec<PathBuf>,
 }
 
-/// What the form cannot hold of a stream, or holds only for a reader that is told.
+/// What a layout cannot hold of a stream, or holds only if the reader gets the right arguments.
 pub fn remarks(data: &Dataset, layout: Layout) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let mut note = |text: &str| remarks.push(Remark::Note(text.to_string()));
+    let mut note = |text: &str, remedy: Option<Remedy>| remarks.push(Remark::note(text, remedy));
     if data.ignored_columns.iter().any(|name| is_content(name)) {
         let named: Vec<&str> = data
             .ignored_columns
@@ -72,27 +119,25 @@ pub fn remarks(data: &Dataset, layout: Layout) -> Vec<Remark> {
             .map(String::as_str)
             .filter(|name| is_content(name))
             .collect();
-        note(&format!(
-            "left aside when reading: column {}; --features can name it",
-            named.join(", ")
-        ));
+        let text = format!("column {} is left aside when reading", named.join(", "));
+        note(&text, Some(Remedy::KeepAsFeature));
     }
     if data.unused_node_rows > 0 {
-        note(&format!(
-            "left aside when reading: features of {} nodes without events",
-            data.unused_node_rows
-        ));
+        let rows = data.unused_node_rows;
+        note(&format!("left aside when reading: features of {rows} nodes without events"), None);
     }
     if layout == Layout::Table && data.bipartite() {
-        note("an id as source and as destination names two nodes: read it with --bipartite");
+        let text = "an id as source and as destination names two nodes";
+        note(text, Some(Remedy::ReadWith(Argument::Bipartite)));
     }
     if layout == Layout::Jodie && !data.names.are_integers() {
-        note("ids are text, which lstep reads in this layout and other readers may not");
+        note("ids are text, which lstep reads in this layout and other readers may not", None);
     }
     if layout != Layout::Dgb && data.node_features.width() > 0 {
-        note("node features are in a file of their own: read it with --node-features");
+        let text = "node features are in a file of their own";
+        note(text, Some(Remedy::ReadWith(Argument::NodeFeatures)));
     }
-    let mut loss = |text: String| remarks.push(Remark::Loss(text));
+    let mut loss = |text: String| remarks.push(Remark::loss(text));
     if layout.is_numeric()
         && let Clock::Iso8601 { unit, .. } = data.clock
     {
@@ -151,7 +196,8 @@ fn check_name(path: &Path, data: &Dataset, layout: Layout) -> Result<()> {
         (Layout::Dgb, _) => "this layout is named ml_NAME.csv, so that readers know it",
         (Layout::Parquet, _) => "this layout is named NAME.parquet, so that readers know it",
         (Layout::Table | Layout::Jodie, _) => {
-            "this name promises another layout: choose another, or another --layout"
+            let problem = "this name promises another layout";
+            return Err(Error::refused("out", path.display(), problem, Remedy::OtherLayout));
         }
     };
     Err(Error::setting("out", path.display(), remedy))
@@ -188,7 +234,7 @@ fn plural(unit: Unit) -> &'static str {
 /// A time as a number: dates as their units since 1970, everything else as the file had it.
 pub(super) fn number(clock: &Clock, time: crate::event::Time) -> String {
     match *clock {
-        Clock::Iso8601 { provenance, .. } => Clock::Integer { provenance }.show(time),
+        Clock::Iso8601 { origin, .. } => Clock::Integer { origin }.show(time),
         _ => clock.show(time),
     }
 }
