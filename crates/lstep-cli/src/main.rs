@@ -11,6 +11,7 @@ mod comparison;
 mod data;
 mod demo;
 mod evaluate;
+mod export;
 mod front;
 mod generate;
 mod grid;
@@ -54,6 +55,7 @@ Examples:
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
+  lstep export run model.lstep                  the model in one file, for `lstep score` anywhere
   lstep report run                              run/report.html anew: curves, calibration, filter, positions
   lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
   lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
@@ -67,6 +69,7 @@ enum Command {
     Evaluate(Box<evaluate::Evaluate>),
     Train(Box<train::Train>),
     Score(score::Score),
+    Export(export::Export),
     Audit(audit::Audit),
     Report(report::Report),
     Bound(bound::Bound),
@@ -110,6 +113,7 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Evaluate(evaluate)) => evaluate.run()?,
         Some(Command::Train(train)) => train.run()?,
         Some(Command::Score(score)) => score.run()?,
+        Some(Command::Export(export)) => export.run()?,
         Some(Command::Audit(audit)) => return audit.run(),
         Some(Command::Report(report)) => report.run()?,
         Some(Command::Bound(bound)) => bound.run()?,

@@ -56,6 +56,8 @@ pub enum Values<'a> {
     U64(Cow<'a, [u64]>),
     /// Floats of 64 bits.
     F64(Cow<'a, [f64]>),
+    /// Bytes: texts, one after the other.
+    U8(Cow<'a, [u8]>),
 }
 
 impl<'a> Checkpoint<'a> {
@@ -95,6 +97,16 @@ impl<'a> Checkpoint<'a> {
     /// Adds a list of u64.
     pub fn push_u64(&mut self, name: &str, values: impl Into<Cow<'a, [u64]>>) {
         self.push(name, Values::U64(values.into()));
+    }
+
+    /// Adds a list of f64.
+    pub fn push_f64(&mut self, name: &str, values: impl Into<Cow<'a, [f64]>>) {
+        self.push(name, Values::F64(values.into()));
+    }
+
+    /// Adds a list of bytes.
+    pub fn push_u8(&mut self, name: &str, values: impl Into<Cow<'a, [u8]>>) {
+        self.push(name, Values::U8(values.into()));
     }
 
     fn push(&mut self, name: &str, values: Values<'a>) {
@@ -142,6 +154,14 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
+    /// The values of a tensor of bytes.
+    pub fn u8(&self, name: &str) -> Result<&[u8]> {
+        match self.values(name)? {
+            Values::U8(values) => Ok(values),
+            other => Err(of_another_type(name, other, "U8")),
+        }
+    }
+
     /// A tensor, whatever its type.
     pub fn tensor(&self, name: &str) -> Result<&Tensor<'a>> {
         let found = self.tensors.iter().find(|tensor| tensor.name == name);
@@ -181,15 +201,17 @@ impl Values<'_> {
             Values::U32(_) => Dtype::U32,
             Values::U64(_) => Dtype::U64,
             Values::F64(_) => Dtype::F64,
+            Values::U8(_) => Dtype::U8,
         }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Values::F32(values) => values.len(),
             Values::U32(values) => values.len(),
             Values::U64(values) => values.len(),
             Values::F64(values) => values.len(),
+            Values::U8(values) => values.len(),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod command;
 mod compare;
 mod data;
+mod export;
 mod host;
 mod journey;
 mod real_data;

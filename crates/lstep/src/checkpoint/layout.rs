@@ -253,6 +253,7 @@ impl Values<'_> {
             Values::U32(values) => put(values, u32::to_le_bytes, out),
             Values::U64(values) => put(values, u64::to_le_bytes, out),
             Values::F64(values) => put(values, f64::to_le_bytes, out),
+            Values::U8(values) => out.write_all(values),
         }
     }
 
@@ -281,6 +282,7 @@ impl Values<'_> {
             Dtype::U32 => Values::U32(take(bytes, u32::from_le_bytes, source)?),
             Dtype::U64 => Values::U64(take(bytes, u64::from_le_bytes, source)?),
             Dtype::F64 => Values::F64(take(bytes, f64::from_le_bytes, source)?),
+            Dtype::U8 => Values::U8(take(bytes, u8::from_le_bytes, source)?),
             _ => return Ok(None),
         }))
     }

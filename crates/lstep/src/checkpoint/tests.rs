@@ -49,6 +49,7 @@ fn same(left: &Checkpoint<'_>, right: &Checkpoint<'_>) -> bool {
         Values::F64(values) => values.iter().map(|value| value.to_bits()).collect(),
         Values::U32(values) => values.iter().map(|&value| u64::from(value)).collect(),
         Values::U64(values) => values.to_vec(),
+        Values::U8(values) => values.iter().map(|&value| u64::from(value)).collect(),
     };
     let parts = |checkpoint: &Checkpoint<'_>| -> Vec<(String, Vec<usize>, Dtype, Vec<u64>)> {
         let part =
@@ -320,6 +321,7 @@ fn values() -> impl Strategy<Value = Values<'static>> {
             .prop_map(|values| Values::F64(values.into())),
         prop::collection::vec(any::<u32>(), 0..9).prop_map(|values| Values::U32(values.into())),
         prop::collection::vec(any::<u64>(), 0..9).prop_map(|values| Values::U64(values.into())),
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(|values| Values::U8(values.into())),
     ]
 }
 

@@ -54,6 +54,17 @@ impl Unit {
         10i64.pow(self.digits() as u32)
     }
 
+    fn in_nanoseconds(self) -> i128 {
+        i128::from(1_000_000_000 / self.per_second())
+    }
+
+    /// Nanoseconds since 1970 of a time that counts this unit from `origin`.
+    fn nanoseconds(self, value: f64, origin: i64) -> i128 {
+        let whole = value.floor();
+        let between = ((value - whole) * self.in_nanoseconds() as f64) as i128;
+        (whole as i128 + i128::from(origin)) * self.in_nanoseconds() + between
+    }
+
     /// Decimal places of a second.
     pub(crate) fn digits(self) -> usize {
         match self {
@@ -86,13 +97,13 @@ impl Clock {
             Clock::Integer { origin } => format!("{:?}", value + *origin as f64),
             Clock::Iso8601 { unit, origin } => {
                 // A moment between two units (a query, never an event) is shown with nanoseconds.
-                let whole = value.floor();
-                let nanoseconds_per_unit = i128::from(1_000_000_000 / unit.per_second());
-                let between = ((value - whole) * nanoseconds_per_unit as f64) as i128;
-                Instant::from_nanoseconds(
-                    (whole as i128 + i128::from(*origin)) * nanoseconds_per_unit + between,
-                )
-                .show(if between == 0 { *unit } else { Unit::Nanosecond })
+                let nanoseconds = unit.nanoseconds(value, *origin);
+                let between = nanoseconds.rem_euclid(unit.in_nanoseconds());
+                Instant::from_nanoseconds(nanoseconds).show(if between == 0 {
+                    *unit
+                } else {
+                    Unit::Nanosecond
+                })
             }
         }
     }
@@ -107,16 +118,56 @@ impl Clock {
                 Ok(number) => exact(i128::from(number) - i128::from(*origin)),
                 Err(_) => Time::new(text.parse::<f64>().ok()? - *origin as f64),
             },
-            Clock::Iso8601 { unit, origin } => {
-                let nanoseconds = Instant::parse(text)?.nanoseconds();
-                let nanoseconds_per_unit = i128::from(1_000_000_000 / unit.per_second());
-                let whole =
-                    exact(nanoseconds.div_euclid(nanoseconds_per_unit) - i128::from(*origin))?;
-                let between = nanoseconds.rem_euclid(nanoseconds_per_unit) as f64
-                    / nanoseconds_per_unit as f64;
-                Time::new(whole.value() + between)
-            }
+            Clock::Iso8601 { .. } => self.of_nanoseconds(Instant::parse(text)?.nanoseconds()),
         }
+    }
+
+    /// A time of another file's clock on this one: the same as reading what the other clock shows,
+    /// without writing it down. Nothing if one of the two has dates and the other has numbers, or
+    /// if the time lies beyond what is exact here.
+    pub fn convert(&self, time: Time, from: &Clock) -> Option<Time> {
+        let value = time.value();
+        let decimal = match (from, self) {
+            (Clock::Float, Clock::Float) => return Some(time),
+            (Clock::Float, Clock::Integer { .. }) => value,
+            (Clock::Integer { origin }, Clock::Float | Clock::Integer { .. }) => {
+                if value.fract() == 0.0 {
+                    return self.of_integer(value as i128 + i128::from(*origin));
+                }
+                value + *origin as f64
+            }
+            (Clock::Iso8601 { unit, origin }, Clock::Iso8601 { .. }) => {
+                return self.of_nanoseconds(unit.nanoseconds(value, *origin));
+            }
+            (Clock::Iso8601 { .. }, _) | (_, Clock::Iso8601 { .. }) => return None,
+        };
+        match self {
+            Clock::Integer { origin } => Time::new(decimal - *origin as f64),
+            _ => Time::new(decimal),
+        }
+    }
+
+    /// A whole number of the file on a clock of numbers.
+    fn of_integer(&self, number: i128) -> Option<Time> {
+        match (self, i64::try_from(number)) {
+            (Clock::Integer { origin }, Ok(number)) => {
+                exact(i128::from(number) - i128::from(*origin))
+            }
+            (Clock::Integer { origin }, Err(_)) => {
+                Time::new(number as f64 - *origin as f64)
+            }
+            (Clock::Float, _) => Time::new(number as f64),
+            (Clock::Iso8601 { .. }, _) => None,
+        }
+    }
+
+    /// Nanoseconds since 1970 on a clock of dates.
+    fn of_nanoseconds(&self, nanoseconds: i128) -> Option<Time> {
+        let Clock::Iso8601 { unit, origin } = self else { return None };
+        let per_unit = unit.in_nanoseconds();
+        let whole = exact(nanoseconds.div_euclid(per_unit) - i128::from(*origin))?;
+        let between = nanoseconds.rem_euclid(per_unit) as f64 / per_unit as f64;
+        Time::new(whole.value() + between)
     }
 }
 
@@ -128,6 +179,7 @@ pub(crate) fn exact(number: i128) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn time(value: f64) -> Time {
         Time::new(value).expect("a finite time")
@@ -173,5 +225,38 @@ mod tests {
         let stored = serde_json::to_string(&clock).expect("a clock is plain data");
         assert_eq!(stored, r#"{"kind":"iso8601","unit":"second","origin":0}"#);
         assert_eq!(serde_json::from_str::<Clock>(&stored).expect("what was written"), clock);
+    }
+
+    fn clocks() -> impl Strategy<Value = Clock> {
+        let unit = prop::sample::select(vec![
+            Unit::Second,
+            Unit::Millisecond,
+            Unit::Microsecond,
+            Unit::Nanosecond,
+        ]);
+        prop_oneof![
+            Just(Clock::Float),
+            prop_oneof![Just(0), -1000..1000i64, any::<i64>()]
+                .prop_map(|origin| Clock::Integer { origin }),
+            // Counted from 1970 or later, up to the year 2200 or so.
+            (unit, prop_oneof![Just(0i64), 0..7_000_000_000i64])
+                .prop_map(|(unit, origin)| Clock::Iso8601 { unit, origin }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_time_of_another_clock_is_what_its_text_would_be_read_as(
+            from in clocks(),
+            to in clocks(),
+            whole in prop_oneof![0..2_000i64, -1_000_000..9_000_000_000i64, -EXACT..=EXACT],
+            fraction in prop_oneof![Just(0.0), Just(0.5), 0.0..1.0f64],
+        ) {
+            // Dates beyond the year 9999 have no text that reads back.
+            let dates = matches!(from, Clock::Iso8601 { .. });
+            let whole = if dates { whole.rem_euclid(9_000_000_000) } else { whole };
+            let time = time(whole as f64 + fraction);
+            prop_assert_eq!(to.convert(time, &from), to.parse(&from.show(time)));
+        }
     }
 }

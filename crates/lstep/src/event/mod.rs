@@ -11,7 +11,7 @@ mod node_set;
 pub use clock::{Clock, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
 pub use feature::Features;
-pub(crate) use names::canonical_integer;
+pub(crate) use names::{Ids, canonical_integer};
 pub use names::{Name, Names, Side};
 pub use node_set::NodeSet;
 

@@ -54,14 +54,24 @@ pub struct Names {
     largest: [Option<i64>; 2],
 }
 
+/// The ids of nodes in a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Ids {
+pub(crate) enum Ids {
     Integer(Vec<i64>),
     /// All texts in one buffer: a million short strings are a million allocations otherwise.
     Text {
         buffer: String,
         ends: Vec<usize>,
     },
+}
+
+impl Ids {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Ids::Integer(numbers) => numbers.len(),
+            Ids::Text { ends, .. } => ends.len(),
+        }
+    }
 }
 
 impl Names {
@@ -84,12 +94,47 @@ impl Names {
         }
     }
 
+    /// Names from their columns: `sides` where they are separated. Refuses columns of different
+    /// lengths, ends that do not cut the buffer into texts, and a name that repeats.
+    pub(crate) fn from_columns(ids: &Ids, sides: Option<&[Side]>) -> Result<Names> {
+        let count = ids.len();
+        if let Some(sides) = sides
+            && sides.len() != count
+        {
+            let (left, right) = (count, sides.len());
+            return Err(Error::LengthMismatch { what: "names and their sides", left, right });
+        }
+        let mut names = Names::new(sides.is_some());
+        if let Ids::Text { buffer, ends } = ids {
+            let starts = std::iter::once(&0).chain(ends);
+            let cut = starts.zip(ends).all(|(&start, &end)| buffer.get(start..end).is_some());
+            if !cut || ends.last().copied().unwrap_or(0) != buffer.len() {
+                let (what, value) = ("a list of names", "cut in the wrong places");
+                return Err(Error::setting(what, value, "every end has to be the end of a name"));
+            }
+            names.become_text();
+        }
+        for node in 0..count {
+            let name = match ids {
+                Ids::Integer(numbers) => Name::Integer(numbers[node]),
+                Ids::Text { buffer, ends } => Name::Text(text_at(buffer, ends, node)),
+            };
+            let side = sides.map_or(Side::Source, |sides| sides[node]);
+            if names.intern_name(name, side)?.index() != node {
+                return Err(Error::duplicate("a name", name, "list every name of a side once"));
+            }
+        }
+        Ok(names)
+    }
+
+    /// The columns that [`Names::from_columns`] takes.
+    pub(crate) fn columns(&self) -> (&Ids, Option<&[Side]>) {
+        (&self.ids, self.sides.as_deref())
+    }
+
     /// How many nodes.
     pub fn len(&self) -> usize {
-        match &self.ids {
-            Ids::Integer(numbers) => numbers.len(),
-            Ids::Text { ends, .. } => ends.len(),
-        }
+        self.ids.len()
     }
 
     /// Whether there are none.
@@ -130,9 +175,20 @@ impl Names {
 
     /// The node with this id. The side matters only where the sides are separated.
     pub fn find(&self, id: &str, side: Side) -> Option<NodeId> {
-        let name = match &self.ids {
-            Ids::Integer(_) => Name::Integer(canonical_integer(id)?),
-            Ids::Text { .. } => Name::Text(id),
+        self.find_name(Name::Text(id), side)
+    }
+
+    /// As [`Names::find`] for a name of another stream. Numbers become text, or text numbers, only
+    /// where the two streams keep their ids differently.
+    pub fn find_name(&self, name: Name<'_>, side: Side) -> Option<NodeId> {
+        let shown;
+        let name = match (&self.ids, name) {
+            (Ids::Integer(_), Name::Text(id)) => Name::Integer(canonical_integer(id)?),
+            (Ids::Text { .. }, Name::Integer(number)) => {
+                shown = number.to_string();
+                Name::Text(&shown)
+            }
+            (_, same_kind) => same_kind,
         };
         let found = self.index.find(self.hash(name, side), |&node| self.is(node, name, side));
         found.map(|&node| NodeId(node))
@@ -162,6 +218,15 @@ impl Names {
         }
     }
 
+    /// As [`Names::intern`] for a name of another stream. Numbers become text, or text numbers, only
+    /// where the two streams keep their ids differently.
+    pub fn intern_from(&mut self, name: Name<'_>, side: Side) -> Result<NodeId> {
+        match name {
+            Name::Integer(number) => self.intern_integer(number, side),
+            Name::Text(text) => self.intern(text, side),
+        }
+    }
+
     /// Interns all names of another stream, in their order, and gives this one's nodes for them, or
     /// the name for which there is no room.
     pub(crate) fn absorb<'a>(
@@ -173,11 +238,7 @@ impl Names {
                 let node = NodeId(node as u32);
                 let side = other.side(node).unwrap_or(Side::Source);
                 let name = other.name(node);
-                let interned = match name {
-                    Name::Integer(number) => self.intern_integer(number, side),
-                    Name::Text(text) => self.intern(text, side),
-                };
-                interned.map_err(|_| name)
+                self.intern_from(name, side).map_err(|_| name)
             })
             .collect()
     }
@@ -245,10 +306,7 @@ impl Names {
             Entry::Occupied(found) => return Ok(NodeId(*found.get())),
             Entry::Vacant(vacant) => vacant,
         };
-        let next = match ids {
-            Ids::Integer(numbers) => numbers.len(),
-            Ids::Text { ends, .. } => ends.len(),
-        };
+        let next = ids.len();
         if next as u64 >= *most {
             return Err(Error::TooMany { what: "nodes", most: *most });
         }
@@ -408,38 +466,23 @@ impl TryFrom<Record> for Names {
     type Error = Error;
 
     fn try_from(record: Record) -> Result<Names> {
-        let (integers, texts, destinations) = match record {
-            Record::Integer { ids, destinations } => (ids, None, destinations),
-            Record::Text { ids, destinations } => (Vec::new(), Some(ids), destinations),
-        };
-        let count = texts.as_ref().map_or(integers.len(), Vec::len);
-        if let Some(sides) = &destinations
-            && sides.len() != count
-        {
-            return Err(Error::LengthMismatch {
-                what: "names and their sides",
-                left: count,
-                right: sides.len(),
-            });
-        }
-        let mut names = Names::new(destinations.is_some());
-        if texts.is_some() {
-            names.become_text();
-        }
-        for node in 0..count {
-            let side = match destinations.as_ref().map(|sides| sides[node]) {
-                Some(1) => Side::Destination,
-                _ => Side::Source,
-            };
-            let name = match &texts {
-                Some(texts) => Name::Text(&texts[node]),
-                None => Name::Integer(integers[node]),
-            };
-            if names.intern_name(name, side)?.index() != node {
-                return Err(Error::duplicate("a name", name, "list every name of a side once"));
+        let (ids, destinations) = match record {
+            Record::Integer { ids, destinations } => (Ids::Integer(ids), destinations),
+            Record::Text { ids, destinations } => {
+                let mut buffer = String::new();
+                let end = |id: String| {
+                    buffer.push_str(&id);
+                    buffer.len()
+                };
+                let ends = ids.into_iter().map(end).collect();
+                (Ids::Text { buffer, ends }, destinations)
             }
-        }
-        Ok(names)
+        };
+        let sides: Option<Vec<Side>> = destinations.map(|sides| {
+            let side = |side| if side == 1 { Side::Destination } else { Side::Source };
+            sides.into_iter().map(side).collect()
+        });
+        Names::from_columns(&ids, sides.as_deref())
     }
 }
 
@@ -557,6 +600,24 @@ mod tests {
             assert_eq!(read, names);
             assert_eq!(read.find("3", Source), names.find("3", Source));
             assert_eq!(read.number(NodeId(0)), names.number(NodeId(0)));
+        }
+    }
+
+    #[test]
+    fn names_of_another_stream_are_the_same_names_whatever_their_kind() {
+        let numbers = names(true, &[("3", Source), ("-4", Destination)]);
+        let texts = names(true, &[("x", Source), ("3", Source), ("-4", Destination)]);
+        for (ours, theirs) in [(&numbers, &texts), (&texts, &numbers), (&texts, &texts)] {
+            let mut grown = ours.clone();
+            for node in (0..theirs.len() as u32).map(NodeId) {
+                let (name, side) = (theirs.name(node), theirs.side(node).expect("separated"));
+                let text = name.to_string();
+                assert_eq!(ours.find_name(name, side), ours.find(&text, side));
+                let mut by_text = grown.clone();
+                let found = grown.intern_from(name, side).expect("room");
+                assert_eq!(found, by_text.intern(&text, side).expect("room"));
+                assert_eq!(grown, by_text);
+            }
         }
     }
 

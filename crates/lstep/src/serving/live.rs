@@ -11,16 +11,18 @@ use crate::model::Session;
 use crate::query::{Queries, Scores};
 
 /// A model that answers while its log grows.
-pub struct Live {
+///
+/// With `Live<dyn Trainer>` the state can be saved, too.
+pub struct Live<S: Session + ?Sized = dyn Session> {
     log: EventLog,
-    session: Box<dyn Session>,
+    session: Box<S>,
     /// Number of the first event that the state has not observed.
     pending: u32,
 }
 
-impl Live {
+impl<S: Session + ?Sized> Live<S> {
     /// Starts with a log, perhaps empty, that the session has observed to its end.
-    pub fn resume(log: EventLog, session: Box<dyn Session>) -> Live {
+    pub fn resume(log: EventLog, session: Box<S>) -> Live<S> {
         let pending = log.len() as u32;
         Live { log, session, pending }
     }
@@ -74,6 +76,11 @@ impl Live {
     /// The log so far.
     pub fn log(&self) -> &EventLog {
         &self.log
+    }
+
+    /// The model with its state.
+    pub fn session(&self) -> &S {
+        &self.session
     }
 }
 

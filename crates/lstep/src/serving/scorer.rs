@@ -1,25 +1,36 @@
-//! A trained model put to use: scoring on what is known now, and checking that it keeps the laws.
+//! Scores by name: a trained model asked about the sources, pairs and times of files, on what is
+//! known now.
 
 use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
-use crate::event::NodeSet;
-use crate::event::{Clock, Names, NodeId, Side, Time};
-use crate::protocol::{StepRule, Visibility, cut};
+use crate::event::{Clock, Event, Features, Name, Names, NodeId, Side, Time};
+use crate::protocol::cut;
 use crate::query::Queries;
 use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
-use crate::serving::Live;
+use crate::serving::Bundle;
 use crate::training::RunFolder;
-use crate::training::TrainedRun;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::Path;
 
-/// A model that has observed everything it was given.
+/// A trained model that is asked by name and follows new events.
 pub struct Scorer {
-    live: Live,
-    names: Names,
-    clock: Clock,
-    destinations: Vec<NodeId>,
-    /// How the run's files call their columns.
-    columns: ReadOptions,
+    bundle: Bundle,
+}
+
+/// An event that has happened since the model was trained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NewEvent<'a> {
+    /// Who acts.
+    pub source: Name<'a>,
+    /// With whom.
+    pub destination: Name<'a>,
+    /// When, on the model's clock ([`Bundle::clock`]).
+    pub time: Time,
+    /// The event's features, as many as the model's events have.
+    pub features: &'a [f32],
+    /// The features of the source and of the destination. They count for a node that is new to a
+    /// stream whose nodes have features; otherwise they may be empty.
+    pub node_features: [&'a [f32]; 2],
 }
 
 /// A scored pair, as the files name it.
@@ -39,105 +50,182 @@ pub struct Scored {
     pub known: bool,
 }
 
+impl From<Bundle> for Scorer {
+    fn from(bundle: Bundle) -> Scorer {
+        Scorer { bundle }
+    }
+}
+
 impl Scorer {
-    /// Opens a run, lets it observe its own events to the end, and then those of another file.
-    pub fn open(folder: &RunFolder, more: Option<&Path>) -> Result<Scorer> {
-        let trained = TrainedRun::open(folder)?;
-        let session = trained.at_the_end()?;
-        let (protocol, options) =
-            (trained.config().protocol.clone(), trained.config().data.options());
-        let stream = trained.into_stream();
-        let destinations: NodeSet = stream.log.events().destinations().iter().copied().collect();
-        let mut scorer = Scorer {
-            live: Live::resume(stream.log, session),
-            names: stream.names,
-            clock: stream.clock,
-            destinations: destinations.iter().collect(),
-            columns: ReadOptions { node_features: None, ..options.clone() },
+    /// Opens the folder of a run, which observes its own events to the end, or an exported model,
+    /// which has done so.
+    pub fn open(path: impl AsRef<Path>) -> Result<Scorer> {
+        let path = path.as_ref();
+        let bundle = match path.is_file() {
+            true => Bundle::read(path)?,
+            false => Bundle::of_run(&RunFolder::new(path))?,
         };
-        if let Some(path) = more {
-            // What has happened since may come in any order; the log wants it in that of time.
-            let more = read_like_the_run(path, &ReadOptions { sort: true, ..options })?;
-            scorer.observe(path, &more, protocol.step(), protocol.visibility())?;
-        }
-        Ok(scorer)
+        Ok(Scorer::from(bundle))
     }
 
-    /// Takes in further events in the steps that the run's own would have been taken in.
-    fn observe(
-        &mut self,
-        path: &Path,
-        more: &Dataset,
-        rule: StepRule,
-        visibility: Visibility,
-    ) -> Result<()> {
+    /// What it scores with, to be written to a file, for example.
+    pub fn bundle(&self) -> &Bundle {
+        &self.bundle
+    }
+
+    /// The bundle, with everything that was observed.
+    pub fn into_bundle(self) -> Bundle {
+        self.bundle
+    }
+
+    /// Takes in the events of a file in the steps that the run's own would have been taken in.
+    pub fn observe_file(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let step_ends = self.read_events(path.as_ref())?.observe(self)?;
+        debug_assert!(step_ends.last().is_none_or(|&end| end as usize == self.bundle.events()));
+        Ok(())
+    }
+
+    /// Takes in events as one step. They are all refused, and nothing changes, if one of them is
+    /// before the last event or has other features than the model's events.
+    pub fn observe(&mut self, step: &[NewEvent<'_>]) -> Result<()> {
+        self.check(step)?;
+        for event in step {
+            let [source, destination] = [
+                (event.source, Side::Source, event.node_features[0]),
+                (event.destination, Side::Destination, event.node_features[1]),
+            ]
+            .map(|(name, side, features)| self.node_or_new(name, side, features));
+            let (source, destination) = (source?, destination?);
+            self.bundle.live.push(source, destination, event.time, event.features)?;
+            self.bundle.destinations.insert(destination);
+        }
+        self.bundle.live.observe()
+    }
+
+    /// Refuses a step that [`Scorer::observe`] could not take in whole.
+    pub(super) fn check(&self, step: &[NewEvent<'_>]) -> Result<()> {
+        let Bundle { live, names, .. } = &self.bundle;
+        let log = live.log();
+        let mut last = log.events().times().last().copied();
+        let fits = |what, row: &[f32], width| {
+            if row.len() != width {
+                Err(Error::LengthMismatch { what, left: row.len(), right: width })
+            } else if row.iter().all(|value| value.is_finite()) {
+                Ok(())
+            } else {
+                Features::new(width, row.to_vec()).map(drop)
+            }
+        };
+        for (place, event) in step.iter().enumerate() {
+            if let Some(last) = last.filter(|last| event.time < *last) {
+                return Err(Error::OutOfOrder {
+                    event: (log.len() + place) as u64,
+                    time: event.time.value(),
+                    previous_time: last.value(),
+                });
+            }
+            last = Some(event.time);
+            fits("features of a new event", event.features, log.events().features().width())?;
+            for (name, side, features) in [
+                (event.source, Side::Source, event.node_features[0]),
+                (event.destination, Side::Destination, event.node_features[1]),
+            ] {
+                let width = log.node_features().width();
+                if width > 0 && names.find_name(name, side).is_none() {
+                    fits("features of a new node", features, width)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node_or_new(&mut self, name: Name<'_>, side: Side, features: &[f32]) -> Result<NodeId> {
+        let Bundle { live, names, .. } = &mut self.bundle;
+        let known = names.len();
+        let node = names.intern_from(name, side)?;
+        if node.index() == known && live.log().node_features().width() > 0 {
+            live.push_node(features)?;
+        }
+        Ok(node)
+    }
+
+    /// Takes in what another scorer has observed since the two were equal, in its steps, which are
+    /// told by the numbers after their last events.
+    pub(super) fn catch_up(&mut self, ahead: &Scorer, step_ends: &[u32]) -> Result<()> {
+        let (here, ahead) = (&mut self.bundle, &ahead.bundle);
+        for node in (here.names.len()..ahead.names.len()).map(|node| NodeId(node as u32)) {
+            let side = ahead.names.side(node).unwrap_or(Side::Source);
+            here.names.intern_from(ahead.names.name(node), side)?;
+            if here.live.log().node_features().width() > 0 {
+                here.live.push_node(ahead.live.log().node_features().row(node.index()))?;
+            }
+        }
+        let events = ahead.live.log().events();
+        for &end in step_ends {
+            for number in here.live.log().len()..end as usize {
+                let event = events.at(number);
+                let features = events.features().row(number);
+                here.live.push(event.source, event.destination, event.time, features)?;
+                here.destinations.insert(event.destination);
+            }
+            here.live.observe()?;
+        }
+        Ok(())
+    }
+
+    /// Reads events that have happened since, and refuses those that cannot be taken in.
+    pub(super) fn read_events(&self, path: &Path) -> Result<NewEvents> {
+        let Bundle { live, names, clock, .. } = &self.bundle;
+        let options = self.bundle.about().settings.data.options();
+        // A model that has travelled may have left the table of its nodes behind: only new nodes
+        // would need it. What has happened since may come in any order; the log wants that of time.
+        let node_features = options.node_features.clone().filter(|table| table.exists());
+        let more = read_like_the_run(path, &ReadOptions { sort: true, node_features, ..options })?;
         let fault = |problem: String, remedy: &str| {
             InputFault::new(path.display().to_string(), problem, remedy)
         };
         let (width, given) =
-            (self.live.log().events().features().width(), more.events.features().width());
+            (live.log().events().features().width(), more.events.features().width());
         if given != width {
             let problem =
                 format!("has {given} features for each event, the run's events have {width}");
             return Err(fault(problem, "give the same columns").into());
         }
-        let (width, given) = (self.live.log().node_features().width(), more.node_features.width());
-        if given != width {
+        let (width, given) = (live.log().node_features().width(), more.node_features.width());
+        let known = |event: Event| {
+            names.find_name(more.names.name(event.source), Side::Source).is_some()
+                && names.find_name(more.names.name(event.destination), Side::Destination).is_some()
+        };
+        if given != width && (given > 0 || !more.events.iter().all(known)) {
             let problem =
                 format!("comes with {given} features for each node, the run's nodes have {width}");
             return Err(fault(problem, "give the same columns").into());
         }
-        let mut destinations: NodeSet = self.destinations.iter().copied().collect();
-        for step in cut(&more.events, 0..more.events.len() as u32, rule, visibility) {
-            for number in step {
-                let event = more.events.at(number as usize);
-                let source = self.node_of(more, event.source, Side::Source)?;
-                let destination = self.node_of(more, event.destination, Side::Destination)?;
-                let shown = more.clock.show(event.time);
-                let time = self.clock.parse(&shown).ok_or_else(|| {
-                    fault("is no time of the run's clock".into(), "write times alike")
-                        .column("time")
-                        .value(&shown)
-                })?;
-                if let Some(last) =
-                    self.live.log().events().times().last().filter(|last| time < **last)
-                {
-                    let problem = format!(
-                        "is before the last event that is known, at {}",
-                        self.clock.show(*last)
-                    );
-                    let remedy = "give only what has happened since";
-                    return Err(fault(problem, remedy).column("time").value(&shown).into());
-                }
-                self.live.push(
-                    source,
-                    destination,
-                    time,
-                    more.events.features().row(number as usize),
-                )?;
-                destinations.insert(destination);
-            }
-            self.live.observe()?;
+        let mut times = Vec::with_capacity(more.events.len());
+        for &time in more.events.times() {
+            times.push(clock.convert(time, &more.clock).ok_or_else(|| {
+                fault("is no time of the run's clock".into(), "write times alike")
+                    .column("time")
+                    .value(more.clock.show(time))
+            })?);
         }
-        self.destinations = destinations.iter().collect();
-        Ok(())
-    }
-
-    /// The node that another file's is here; a new one brings its features.
-    fn node_of(&mut self, more: &Dataset, node: NodeId, side: Side) -> Result<NodeId> {
-        let known = self.names.len();
-        let here = self.names.intern(&more.names.name(node).to_string(), side)?;
-        if here.index() == known && self.live.log().node_features().width() > 0 {
-            self.live.push_node(more.node_features.row(node.index()))?;
+        if let (Some(last), Some(&first)) = (live.log().events().times().last(), times.first())
+            && first < *last
+        {
+            let problem =
+                format!("is before the last event that is known, at {}", clock.show(*last));
+            let remedy = "give only what has happened since";
+            let shown = more.clock.show(more.events.times()[0]);
+            return Err(fault(problem, remedy).column("time").value(shown).into());
         }
-        Ok(here)
+        Ok(NewEvents { events: more, times })
     }
 
     /// The likeliest destinations of a source, all known ones being candidates.
     pub fn top(&self, source: &str, at: Option<&str>, count: usize) -> Result<Vec<Scored>> {
         let time = match at {
             Some(text) => {
-                let time = self.clock.parse(text);
+                let time = self.bundle.clock.parse(text);
                 let time = time
                     .ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?;
                 if let Some(observed) = self.already_observed(time) {
@@ -150,15 +238,15 @@ impl Scorer {
         };
         let source = self.node(source, Side::Source)?;
         let mut ask = Queries::new();
-        ask.push(source, time, self.destinations.iter().copied());
-        let scores = self.live.score(&ask)?;
+        ask.push(source, time, self.bundle.destinations.iter());
+        let scores = self.bundle.live.score(&ask)?;
         let mut ranked: Vec<(f64, NodeId)> =
-            scores.values().iter().copied().zip(self.destinations.iter().copied()).collect();
+            scores.values().iter().copied().zip(self.bundle.destinations.iter()).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         ranked.truncate(count);
         Ok(ranked
             .into_iter()
-            .map(|(score, node)| self.scored(&self.names, source, node, time, score))
+            .map(|(score, node)| self.scored(&self.bundle.names, source, node, time, score))
             .collect())
     }
 
@@ -166,31 +254,44 @@ impl Scorer {
     /// order. Nodes that no event names are newcomers: a service is asked about them before their
     /// first event.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
-        let options =
-            ReadOptions { features: FeatureColumns::None, sort: true, ..self.columns.clone() };
+        let Bundle { live, names: known, clock, .. } = &self.bundle;
+        let options = ReadOptions {
+            features: FeatureColumns::None,
+            sort: true,
+            node_features: None,
+            ..self.bundle.about().settings.data.options()
+        };
         let pairs = read_like_the_run(path, &options)?;
-        let mut names = self.names.clone();
+        // Newcomers get numbers after all others, but only here.
+        let mut names = Cow::Borrowed(known);
         let mut ask = Queries::new();
         let mut rows = Vec::with_capacity(pairs.events.len());
         for event in pairs.events.iter() {
-            let mut node = |node, side| names.intern(&pairs.names.name(node).to_string(), side);
+            let mut node = |node, side| {
+                let name = pairs.names.name(node);
+                match names.find_name(name, side) {
+                    Some(node) => Ok(node),
+                    None => names.to_mut().intern_from(name, side),
+                }
+            };
             let (source, destination) =
                 (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
-            let text = pairs.clock.show(event.time);
-            let time = self.clock.parse(&text).ok_or_else(|| {
-                Error::setting("a time of the pairs", &text, "write times as the run's events do")
+            let shown = || pairs.clock.show(event.time);
+            let time = clock.convert(event.time, &pairs.clock).ok_or_else(|| {
+                let remedy = "write times as the run's events do";
+                Error::setting("a time of the pairs", shown(), remedy)
             })?;
             if let Some(observed) = self.already_observed(time) {
                 let problem =
                     format!("is no time to come, the model has observed events up to {observed}");
                 let file = path.display().to_string();
                 let fault = InputFault::new(file, problem, "ask about a later time");
-                return Err(fault.column("time").value(&text).into());
+                return Err(fault.column("time").value(shown()).into());
             }
             ask.push(source, time, [destination]);
             rows.push((source, destination, time));
         }
-        let scores = self.live.score(&ask)?;
+        let scores = live.score(&ask)?;
         let scored = rows.into_iter().zip(scores.values());
         let scored = scored.map(|((source, destination, time), &score)| {
             self.scored(&names, source, destination, time, score)
@@ -199,20 +300,26 @@ impl Scorer {
     }
 
     fn node(&self, id: &str, side: Side) -> Result<NodeId> {
-        self.names.find(id, side).ok_or_else(|| Error::UnknownNode { id: id.to_string() })
+        self.bundle.names.find(id, side).ok_or_else(|| Error::UnknownNode { id: id.to_string() })
     }
 
     /// The time of the last event, if it is not before the time asked about: a state that has
     /// observed an event cannot answer as if it had not happened.
     fn already_observed(&self, time: Time) -> Option<String> {
-        let last = self.live.log().events().times().last().filter(|last| time <= **last);
-        last.map(|last| self.clock.show(*last))
+        let last = self.last().filter(|last| time <= *last);
+        last.map(|last| self.bundle.clock.show(last))
+    }
+
+    /// The time of the last event that is known.
+    fn last(&self) -> Option<Time> {
+        self.bundle.live.log().events().times().last().copied()
     }
 
     /// The smallest step of the clock after the last event, so that the last event counts as past.
     fn after_the_last(&self) -> Result<Time> {
-        let last = self.live.log().events().times().last().map_or(0.0, |time| time.value());
-        let next = if matches!(self.clock, Clock::Float) { last.next_up() } else { last + 1.0 };
+        let last = self.last().map_or(0.0, Time::value);
+        let next =
+            if matches!(self.bundle.clock, Clock::Float) { last.next_up() } else { last + 1.0 };
         Time::new(next).ok_or_else(|| Error::setting("at", next, "name a time"))
     }
 
@@ -227,11 +334,45 @@ impl Scorer {
         Scored {
             source: names.name(source).to_string(),
             destination: names.name(destination).to_string(),
-            time: self.clock.show(time),
+            time: self.bundle.clock.show(time),
             score,
             probability: 1.0 / (1.0 + (-score).exp()),
-            known: [source, destination].iter().all(|node| node.index() < self.names.len()),
+            known: [source, destination].iter().all(|node| node.index() < self.bundle.names.len()),
         }
+    }
+}
+
+/// Events that have happened since, ready to be taken in.
+pub(super) struct NewEvents {
+    events: Dataset,
+    /// Their times on the model's clock.
+    times: Vec<Time>,
+}
+
+impl NewEvents {
+    /// Lets a scorer take them in; gives the numbers after the last event of each step.
+    pub fn observe(&self, scorer: &mut Scorer) -> Result<Vec<u32>> {
+        let NewEvents { events: Dataset { events, names, node_features, .. }, times } = self;
+        let protocol = scorer.bundle.about().settings.protocol.clone();
+        let new_event = |number: u32| {
+            let event = events.at(number as usize);
+            let of_node = |node: NodeId| node_features.row(node.index());
+            NewEvent {
+                source: names.name(event.source),
+                destination: names.name(event.destination),
+                time: times[number as usize],
+                features: events.features().row(number as usize),
+                node_features: [of_node(event.source), of_node(event.destination)],
+            }
+        };
+        let steps = cut(events, 0..events.len() as u32, protocol.step(), protocol.visibility());
+        let mut ends = Vec::with_capacity(steps.len());
+        for step in steps {
+            let step: Vec<NewEvent<'_>> = step.map(new_event).collect();
+            scorer.observe(&step)?;
+            ends.push(scorer.bundle.events() as u32);
+        }
+        Ok(ends)
     }
 }
 

@@ -26,6 +26,11 @@ impl Provenance {
         Provenance { stream: fingerprint(&context.stream), settings: decisive(&context.config) }
     }
 
+    /// The SHA-256 of the stream.
+    pub fn stream(&self) -> &str {
+        &self.stream
+    }
+
     /// Notes it in a checkpoint.
     pub fn note(&self, checkpoint: &mut Checkpoint<'_>) {
         checkpoint.notes.insert("stream".into(), self.stream.clone());

@@ -1,4 +1,4 @@
-//! A trained run, opened to be asked: evaluated, evaluated, or used.
+//! A trained run, opened to be asked: evaluated, audited, or used.
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Argument, Error, Remedy, Result};
@@ -22,6 +22,8 @@ use std::sync::Mutex;
 pub struct TrainedRun {
     pub(super) context: RunContext,
     folder: RunFolder,
+    /// The SHA-256 of its stream.
+    stream_sha256: String,
     /// How it is asked: as it was validated, unless somebody wants other questions.
     protocol: Protocol,
     /// The trainer after training, until somebody uses its state up; then it is read again.
@@ -61,6 +63,7 @@ impl TrainedRun {
         Ok(TrainedRun {
             context,
             folder: folder.clone(),
+            stream_sha256: provenance.stream().to_string(),
             protocol,
             fresh: Mutex::new(Some(trainer)),
         })
@@ -90,6 +93,11 @@ impl TrainedRun {
     /// What the model knew before its first event.
     pub(crate) fn info(&self) -> &StreamInfo {
         &self.context.info
+    }
+
+    /// The SHA-256 of the stream, as its checkpoints note it.
+    pub(crate) fn stream_sha256(&self) -> &str {
+        &self.stream_sha256
     }
 
     /// The split of the stream.
@@ -219,10 +227,15 @@ impl TrainedRun {
     /// The session after the whole stream has been observed, as validation and test would have
     /// been.
     pub fn at_the_end(&self) -> Result<Box<dyn Session>> {
-        let mut session = self.trainer()?;
+        Ok(self.trainer_at_the_end()?)
+    }
+
+    /// As [`TrainedRun::at_the_end`], with what is needed to save it.
+    pub(crate) fn trainer_at_the_end(&self) -> Result<Box<dyn Trainer>> {
+        let mut trainer = self.trainer()?;
         let log = &self.context.stream.log;
-        self.steps_after_training(|end, events| session.observe(log.revealed(end), events))?;
-        Ok(session)
+        self.steps_after_training(|end, events| trainer.observe(log.revealed(end), events))?;
+        Ok(trainer)
     }
 
     /// Goes through the steps of validation and test: `step` gets the number after the step's last

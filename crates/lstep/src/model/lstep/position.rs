@@ -169,7 +169,33 @@ impl Positions {
         self.free = checkpoint.u32("positions.free")?.to_vec();
         let expiring = checkpoint.u32("positions.expiring")?.chunks_exact(3);
         self.expiring = expiring.map(|e| Expiry { at: e[0], row: e[1], successor: e[2] }).collect();
-        Ok(())
+        if self.holds_together() {
+            Ok(())
+        } else {
+            let (what, value) = ("stored positions", "rows that do not belong together");
+            Err(Error::setting(what, value, "use what a run of this model wrote"))
+        }
+    }
+
+    /// Whether every row that is named exists, and each node's rows lead from a snapshot that has
+    /// been to earlier ones: a file that somebody made up may say anything.
+    fn holds_together(&self) -> bool {
+        let exists = |&row: &u32| (row as usize) < self.rows.len();
+        let chain = |&newest: &u32| {
+            let (mut row, mut after) = (newest, self.snapshots);
+            while row != NONE {
+                match self.rows.get(row as usize) {
+                    Some(point) if point.since < after => {
+                        (row, after) = (point.before, point.since)
+                    }
+                    _ => return false,
+                }
+            }
+            true
+        };
+        self.free.iter().all(exists)
+            && self.expiring.iter().all(|entry| exists(&entry.row) && exists(&entry.successor))
+            && self.newest.iter().all(chain)
     }
 
     fn room(&mut self) -> u32 {

@@ -1,0 +1,185 @@
+use super::*;
+use crate::event::Name;
+use crate::model::ModelConfig;
+use crate::serving::fixture::{bundle, tiny};
+use crate::serving::{NewEvent, Scorer};
+use std::fs;
+use std::path::PathBuf;
+
+fn bits(scorer: &Scorer) -> Vec<(String, u64)> {
+    let top = scorer.top("4", None, 100).expect("scored");
+    top.into_iter().map(|row| (row.destination, row.score.to_bits())).collect()
+}
+
+/// A file that is gone with its folder.
+struct Place {
+    _folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("model.lstep");
+    Place { _folder: folder, file }
+}
+
+/// What is said about a file that was made up by hand, and whose digest is right.
+fn refusal(bundle: &Bundle, change: impl FnOnce(&mut Checkpoint<'_>)) -> String {
+    let mut file = bundle.checkpoint();
+    change(&mut file);
+    match Bundle::of_file("model.lstep".into(), file) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it was read"),
+    }
+}
+
+fn replace<'a>(file: &mut Checkpoint<'a>, name: &str, values: Values<'a>) {
+    let tensor = file.tensors.iter_mut().find(|tensor| tensor.name == name);
+    let tensor = tensor.unwrap_or_else(|| panic!("no {name}"));
+    (tensor.shape, tensor.values) = (vec![values.len()], values);
+}
+
+#[test]
+fn every_learned_model_comes_back_and_goes_on_to_the_bit() {
+    for name in ModelConfig::LEARNED {
+        let (made, place) = (Scorer::from(bundle(name)), place());
+        made.bundle().write(&place.file).expect("written");
+        let mut read = Scorer::open(&place.file).expect("read");
+        assert_eq!(bits(&read), bits(&made), "{name}");
+        assert_eq!(read.bundle().about(), made.bundle().about());
+        assert_eq!(read.bundle().names(), made.bundle().names());
+        let event = |source, destination, time| NewEvent {
+            source: Name::Integer(source),
+            destination: Name::Text(destination),
+            time: time_of(time).expect("finite"),
+            features: &[],
+            node_features: [&[]; 2],
+        };
+        let step = [event(4, "7", 600.0), event(77, "eve", 600.5), event(5, "77", 601.0)];
+        let mut made = made;
+        for scorer in [&mut made, &mut read] {
+            scorer.observe(&step).expect("observed");
+        }
+        assert_eq!(bits(&read), bits(&made), "{name}");
+        // Written once more, with a name that has made all ids text.
+        read.bundle().write(&place.file).expect("written");
+        let again = Scorer::open(&place.file).expect("read");
+        assert_eq!(bits(&again), bits(&made), "{name}");
+        assert_eq!(again.bundle().names(), made.bundle().names());
+        assert_eq!((again.bundle().events(), again.bundle().about().run_events), (603, 600));
+    }
+}
+
+#[test]
+fn the_same_bundle_gives_the_same_bytes() {
+    let (bundle, [one, other]) = (tiny(), [place(), place()]);
+    bundle.write(&one.file).expect("written");
+    Bundle::read(&one.file).expect("read").write(&other.file).expect("written");
+    assert!(fs::read(&one.file).expect("read") == fs::read(&other.file).expect("read"));
+}
+
+#[test]
+fn a_file_that_is_cut_off_or_altered_is_refused() {
+    let place = place();
+    tiny().write(&place.file).expect("written");
+    let whole = fs::read(&place.file).expect("read");
+    let refused = |bytes: &[u8]| {
+        fs::write(&place.file, bytes).expect("written");
+        let error = Bundle::read(&place.file).err().expect("refused").to_string();
+        assert!(error.contains("model.lstep"), "{error}");
+        error
+    };
+    for length in 0..whole.len() {
+        assert!(refused(&whole[..length]).contains("not a whole checkpoint"), "{length} bytes");
+    }
+    for at in (0..whole.len()).step_by(3) {
+        let mut altered = whole.clone();
+        altered[at] ^= 1 << (at % 8);
+        refused(&altered);
+    }
+}
+
+#[test]
+fn a_checkpoint_of_something_else_is_refused() {
+    let message = refusal(&tiny(), |file| drop(file.notes.remove("bundle")));
+    assert!(message.contains("is a checkpoint of training"), "{message}");
+    let message = refusal(&tiny(), |file| drop(file.notes.insert("bundle".into(), "2".into())));
+    assert!(message.contains("layout 2"), "{message}");
+}
+
+#[test]
+fn what_a_made_up_file_says_is_checked() {
+    let bundle = tiny();
+    let nodes = bundle.names.len();
+    let set = |name: &'static str, values: Values<'static>, words: &str| {
+        let message = refusal(&bundle, |file| replace(file, name, values));
+        assert!(message.contains(words), "{name}: {message}");
+        assert!(message.contains("model.lstep"), "{name}: {message}");
+    };
+    let u64s = |values: &[u64]| Values::U64(values.to_vec().into());
+    let u32s = |values: Vec<u32>| Values::U32(values.into());
+    let f64s = |values: Vec<f64>| Values::F64(values.into());
+    let events = bundle.events();
+    set("events.first", u64s(&[3]), "begins with event 3");
+    set("events.first", u64s(&[]), "one is needed");
+    set("info.nodes", u64s(&[99]), "99 nodes");
+    set("info.training", f64s(vec![1.0]), "first and last time");
+    set("info.training", f64s(vec![5.0, 1.0]), "earlier");
+    set("info.training", f64s(vec![0.0, f64::NAN]), "a time that is NaN");
+    set("events.sources", u32s(vec![nodes as u32; events]), "names for");
+    set("events.sources", u32s(vec![0; events - 1]), "have to be equal");
+    set("events.destinations", u32s(vec![u32::MAX; events]), "names for");
+    set("events.times", f64s(vec![f64::INFINITY; events]), "a time that is inf");
+    set("events.times", f64s((0..events).rev().map(|n| n as f64).collect()), "before event");
+    set("events.times", f64s(vec![]), "no events");
+    set("candidates", u32s(vec![1, 0]), "candidates");
+    set("candidates", u32s(vec![]), "candidates");
+    set("candidates", u32s(vec![u32::MAX]), "names for");
+    set("names.integers", u64s(&[1; 3]), "only once");
+    set("events.features", Values::F32(vec![0.0; 3].into()), "no table");
+    set("model.positions.newest", u32s(vec![1 << 20]), "stored positions");
+    set("model.positions.free", u32s(vec![1 << 20]), "stored positions");
+    set("model.positions.expiring", u32s(vec![1, 2, 1 << 20]), "stored positions");
+    set("model.positions.snapshots", u32s(vec![0]), "stored positions");
+    let message = refusal(&bundle, |file| drop(file.notes.insert("clock".into(), "{}".into())));
+    assert!(message.contains("clock"), "{message}");
+    let message = refusal(&bundle, |file| drop(file.notes.insert("settings".into(), "x".into())));
+    assert!(message.contains("configuration"), "{message}");
+    for name in ["bundle", "settings", "clock", "dataset", "stream", "version"] {
+        let message = refusal(&bundle, |file| drop(file.notes.remove(name)));
+        assert!(name == "bundle" || message.contains(&format!("no note {name:?}")), "{message}");
+    }
+    // Texts that are cut in the wrong places, and sides that are none.
+    let texts = |bytes: &'static [u8], ends: Vec<u64>, sides: &'static [u8]| {
+        refusal(&bundle, |file| {
+            file.tensors.retain(|tensor| tensor.name != "names.integers");
+            file.push_u8("names.texts", bytes);
+            file.push_u64("names.ends", ends);
+            file.push_u8("names.sides", sides);
+        })
+    };
+    assert!(texts(b"ab\xff", vec![1, 2, 3], &[0; 3]).contains("UTF-8"));
+    assert!(texts("aä".as_bytes(), vec![1, 2, 3], &[0; 3]).contains("wrong places"));
+    assert!(texts(b"abc", vec![2, 1, 3], &[0; 3]).contains("wrong places"));
+    assert!(texts(b"abc", vec![1, 2, u64::MAX], &[0; 3]).contains("wrong places"));
+    assert!(texts(b"abc", vec![1, 2], &[0; 2]).contains("wrong places"));
+    assert!(texts(b"abc", vec![1, 2, 3], &[0; 2]).contains("sides"));
+    assert!(texts(b"abc", vec![1, 2, 3], &[0, 1, 2]).contains("side 2"));
+}
+
+#[test]
+fn a_model_whose_weights_or_state_do_not_fit_is_refused() {
+    for name in ModelConfig::LEARNED {
+        let bundle = bundle(name);
+        let of_model: Vec<String> =
+            bundle.model().tensors.into_iter().map(|tensor| tensor.name).collect();
+        for tensor in of_model.iter().map(|tensor| format!("model.{tensor}")) {
+            refusal(&bundle, |file| file.tensors.retain(|other| other.name != tensor));
+            if tensor.starts_with("model.weight.") {
+                refusal(&bundle, |file| {
+                    replace(file, &tensor, Values::F32(vec![0.5; 3].into()));
+                });
+            }
+        }
+    }
+}
