@@ -70,8 +70,8 @@ impl Evaluation {
     pub fn run(&self, stream: &Stream, watch: &dyn Fn(&str, u64, u64)) -> Result<EvaluationReport> {
         let log = &stream.log;
         let subject = Subject { events: log.events(), names: &stream.names };
-        let split = self.protocol.split(subject)?;
-        let mut passes = self.protocol.passes(subject, &split, &self.asked)?;
+        let plan = self.protocol.plan(subject)?;
+        let mut passes = plan.passes(subject, &self.asked)?;
         if let Some(folder) = &self.read_negatives {
             passes
                 .iter_mut()
@@ -88,14 +88,14 @@ impl Evaluation {
             |query_set: &QuerySet| negatives_sha256(query_set, subject.events, subject.names);
         let hashes: Vec<Vec<String>> =
             passes.iter().map(|pass| pass.query_sets.iter().map(hash).collect()).collect();
-        let info = info(log, &split);
+        let info = info(log, plan.split());
         let mut results = Vec::new();
         for model in &self.models {
             let name = model.to_string();
             for (pass, hashes) in passes.iter().zip(&hashes) {
                 for (model, query_sets) in self.groups(model, pass)? {
                     let mut session = model.open(&info)?;
-                    train_observing(session.as_mut(), log, &split, self.protocol.step())?;
+                    train_observing(session.as_mut(), log, plan.split(), self.protocol.step())?;
                     let told: &Watch<'_> = &|done, of| watch(&name, done, of);
                     let outcomes = if query_sets.len() == pass.query_sets.len() {
                         evaluate(session.as_mut(), log, pass, told)?

@@ -7,6 +7,7 @@ mod clock;
 mod feature;
 mod names;
 mod node_set;
+mod ragged;
 
 pub use clock::{Clock, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
@@ -14,6 +15,7 @@ pub use feature::Features;
 pub(crate) use names::canonical_integer;
 pub use names::{Name, Names, Side};
 pub use node_set::NodeSet;
+pub(crate) use ragged::{Ragged, RowEnds};
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;

@@ -1,13 +1,11 @@
-//! The three protocols under one roof: what is asked of a stream, whoever asks.
+//! The three protocols and what they have in common.
 
 use super::dyglib::DyglibProtocol;
-use super::eval_pass::{EvalPass, Part, Setting};
+use super::eval_pass::{Part, Setting};
 use super::negative::Strategy;
-use super::split::Split;
 use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
-use crate::error::Result;
 use crate::event::{Events, Names};
 use serde::{Deserialize, Serialize};
 
@@ -68,30 +66,6 @@ impl Protocol {
             Protocol::Stream(stream) => stream.visibility,
             Protocol::Dyglib(_) => Visibility::Event,
             Protocol::Tgb(tgb) => tgb.visibility,
-        }
-    }
-
-    /// The split of a stream.
-    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
-        match self {
-            Protocol::Stream(stream) => stream.split(subject.events),
-            Protocol::Dyglib(dyglib) => dyglib.split(subject),
-            Protocol::Tgb(tgb) => tgb.split(subject),
-        }
-    }
-
-    /// Exams that ask everything asked. A session that has observed training runs through each from
-    /// the same state.
-    pub fn passes(
-        &self,
-        subject: Subject<'_>,
-        split: &Split,
-        asked: &EvalScope,
-    ) -> Result<Vec<EvalPass>> {
-        match self {
-            Protocol::Stream(stream) => Ok(vec![stream.pass(subject.events, split, asked)?]),
-            Protocol::Dyglib(dyglib) => dyglib.passes(subject, split, asked),
-            Protocol::Tgb(tgb) => tgb.passes(subject, split, asked),
         }
     }
 }

@@ -132,11 +132,11 @@ impl Training {
                 context.config.train.select.clone()
             },
         };
-        let validation = protocol.passes(context.subject(), &context.split, &asked)?.swap_remove(0);
+        let validation = context.passes(&asked)?.swap_remove(0);
         let train = &context.config.train;
         let training = TrainingStream::new(
             &context.stream.log,
-            &context.split,
+            context.split(),
             protocol.step(),
             context.visibility(),
             train,
@@ -199,11 +199,7 @@ impl Training {
 
     /// Refuses questions that this stream cannot be asked, before time goes into training.
     pub fn check_scope(&self, asked: &EvalScope) -> Result<()> {
-        self.context
-            .config
-            .protocol
-            .passes(self.context.subject(), &self.context.split, asked)
-            .map(drop)
+        self.context.passes(asked).map(drop)
     }
 
     /// Whether there is nothing left to do.

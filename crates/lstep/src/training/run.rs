@@ -1,13 +1,11 @@
-//! A trained run, opened to be asked: evaluated, evaluated, or used.
+//! A trained run, opened to be evaluated, looked into or used.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::evaluation::evaluate;
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
-use crate::protocol::{
-    EvalPass, EvalScope, Part, Protocol, QuerySet, Split, cut, negatives_sha256,
-};
+use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
 use crate::results::{EvaluationReport, ResultRow};
@@ -22,8 +20,6 @@ use std::sync::Mutex;
 pub struct TrainedRun {
     pub(super) context: RunContext,
     folder: RunFolder,
-    /// How it is asked: as it was validated, unless somebody wants other questions.
-    protocol: Protocol,
     /// The trainer after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Trainer>>>,
 }
@@ -57,13 +53,7 @@ impl TrainedRun {
         let mut trainer = context.trainer()?;
         provenance.load(trainer.as_mut(), &best, Checkpoint::read(&best)?)?;
         trainer.swap_ema();
-        let protocol = context.config.protocol.clone();
-        Ok(TrainedRun {
-            context,
-            folder: folder.clone(),
-            protocol,
-            fresh: Mutex::new(Some(trainer)),
-        })
+        Ok(TrainedRun { context, folder: folder.clone(), fresh: Mutex::new(Some(trainer)) })
     }
 
     /// The trainer as training left it, to be used up.
@@ -94,7 +84,7 @@ impl TrainedRun {
 
     /// The split of the stream.
     pub fn split(&self) -> &Split {
-        &self.context.split
+        self.context.split()
     }
 
     /// What came before training, in seconds.
@@ -125,18 +115,12 @@ impl TrainedRun {
         per_event: Option<usize>,
         questions: Option<usize>,
     ) -> Result<()> {
-        let Protocol::Stream(stream) = &mut self.protocol else {
-            let remedy = "it settles what is asked: leave out --per-event and --questions";
-            return Err(Error::setting("protocol", self.protocol.name(), remedy));
-        };
-        stream.per_event = per_event.unwrap_or(stream.per_event);
-        stream.questions = questions.or(stream.questions);
-        Ok(())
+        self.context.plan.ask_otherwise(per_event, questions)
     }
 
     /// The passes that ask everything asked.
     pub(crate) fn passes(&self, asked: &EvalScope) -> Result<Vec<EvalPass>> {
-        self.protocol.passes(self.context.subject(), &self.context.split, asked)
+        self.context.passes(asked)
     }
 
     /// Those of the questions that this stream can be asked, and why the others cannot: some
@@ -171,7 +155,7 @@ impl TrainedRun {
         (possible, reasons)
     }
 
-    /// An pass's outcomes beside what they depend on.
+    /// A pass's outcomes beside what they depend on.
     pub(crate) fn rows(
         &self,
         model: &ModelConfig,
@@ -187,13 +171,13 @@ impl TrainedRun {
     }
 
     pub(crate) fn report(&self, results: Vec<ResultRow>) -> EvaluationReport {
-        let RunContext { config, stream, .. } = &self.context;
+        let RunContext { config, stream, plan, .. } = &self.context;
         EvaluationReport {
             dataset: stream.name.clone(),
             nodes: stream.names.len(),
             events: stream.log.len(),
             protocol: config.protocol.name().to_string(),
-            protocol_settings: self.protocol.clone(),
+            protocol_settings: plan.protocol().clone(),
             model: config.model.to_string(),
             results,
             settings: Some(config.clone()),
@@ -230,11 +214,11 @@ impl TrainedRun {
         &self,
         mut step: impl FnMut(u32, &[Event]) -> Result<()>,
     ) -> Result<()> {
-        let RunContext { config, stream, split, .. } = &self.context;
+        let RunContext { config, stream, plan, .. } = &self.context;
         for part in [Part::Validation, Part::Test] {
             for span in cut(
                 stream.log.events(),
-                split.range(part),
+                plan.split().range(part),
                 config.protocol.step(),
                 self.context.visibility(),
             ) {
