@@ -75,6 +75,10 @@ pub enum Error {
     #[error("{0}")]
     Weights(lstep_tensor::Error),
 
+    /// A watcher ended the work before it was done.
+    #[error("stopped before it was finished")]
+    Interrupted,
+
     /// Lengths that have to agree do not.
     #[error("{what}: {left} and {right} have to be equal")]
     LengthMismatch {

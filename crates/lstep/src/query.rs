@@ -93,6 +93,20 @@ impl Queries {
     }
 }
 
+impl<C: IntoIterator<Item = NodeId>> Extend<(NodeId, Time, C)> for Queries {
+    fn extend<I: IntoIterator<Item = (NodeId, Time, C)>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|(source, time, candidates)| self.push(source, time, candidates));
+    }
+}
+
+impl<C: IntoIterator<Item = NodeId>> FromIterator<(NodeId, Time, C)> for Queries {
+    fn from_iter<I: IntoIterator<Item = (NodeId, Time, C)>>(rows: I) -> Queries {
+        let mut ask = Queries::new();
+        ask.extend(rows);
+        ask
+    }
+}
+
 /// A finite score for each candidate of each row; higher is likelier. Only the order counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// A way to evaluate, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[serde(tag = "name", rename_all = "lowercase")]
 pub enum Protocol {
     /// One stream that runs on; nobody sees ahead. The default.
@@ -39,6 +40,35 @@ pub struct EvalScope {
     pub settings: Vec<Setting>,
     /// Against which negatives.
     pub strategies: Vec<Strategy>,
+}
+
+impl From<StreamProtocol> for Protocol {
+    fn from(protocol: StreamProtocol) -> Protocol {
+        Protocol::Stream(protocol)
+    }
+}
+
+impl From<DyglibProtocol> for Protocol {
+    fn from(protocol: DyglibProtocol) -> Protocol {
+        Protocol::Dyglib(protocol)
+    }
+}
+
+impl From<TgbProtocol> for Protocol {
+    fn from(protocol: TgbProtocol) -> Protocol {
+        Protocol::Tgb(protocol)
+    }
+}
+
+impl Default for EvalScope {
+    /// All events of the test part against random negatives.
+    fn default() -> EvalScope {
+        EvalScope {
+            parts: vec![Part::Test],
+            settings: vec![Setting::Transductive],
+            strategies: vec![Strategy::Random],
+        }
+    }
 }
 
 impl Protocol {

@@ -26,6 +26,7 @@ use std::ops::Range;
 /// How negatives are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Strategy {
     /// The true source with a destination drawn at random.
     Random,

@@ -41,6 +41,10 @@ mod nodes;
 mod npy;
 mod number;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
 mod parquet;
 pub mod pickle;
 mod record;
@@ -100,7 +104,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     if input::is_standard_input(path) {
         return read_stream("standard input", Input::open(path)?, format, options);
     }
-    let mut data = if format == Format::Parquet || parquet::is_parquet(path) {
+    let mut data = if format == Format::Parquet || input::is_parquet(path) {
         parquet::read_file(path, options)?
     } else {
         let table = table::read_table(Input::open(path)?, format, options, Limits::default())?;

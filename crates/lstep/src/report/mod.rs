@@ -10,6 +10,7 @@ mod answers;
 mod bars;
 mod bound;
 pub mod chart;
+#[cfg(feature = "experiments")]
 mod comparison;
 mod diagnostics;
 pub mod figures;
@@ -20,6 +21,7 @@ mod scale;
 mod stream;
 
 pub use bound::bound_page;
+#[cfg(feature = "experiments")]
 pub use comparison::comparison_page;
 pub use page::{Cell, Page, Table};
 pub use run::run_page;

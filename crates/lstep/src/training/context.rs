@@ -32,9 +32,7 @@ impl RunContext {
     /// Settings are complete from here on: the model has room for the stream's features.
     pub fn new(mut config: RunConfig, stream: Stream) -> Result<RunContext> {
         config.train.check()?;
-        let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
-        config.model =
-            config.model.widened_for(FeatureWidths { node: nodes.width(), edge: events.width() });
+        config.model = config.model.widened_for(feature_widths(&stream));
         let subject = Subject { events: stream.log.events(), names: &stream.names };
         let started = Instant::now();
         let plan = config.protocol.plan(subject)?;
@@ -60,6 +58,10 @@ impl RunContext {
         self.plan.passes(self.subject(), scope)
     }
 
+    pub fn feature_widths(&self) -> FeatureWidths {
+        feature_widths(&self.stream)
+    }
+
     pub fn subject(&self) -> Subject<'_> {
         Subject { events: self.stream.log.events(), names: &self.stream.names }
     }
@@ -73,4 +75,9 @@ impl RunContext {
     pub fn visibility(&self) -> Visibility {
         self.config.protocol.visibility()
     }
+}
+
+fn feature_widths(stream: &Stream) -> FeatureWidths {
+    let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
+    FeatureWidths { node: nodes.width(), edge: events.width() }
 }

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::evaluation::evaluate;
+use crate::evaluation::{Watch, evaluate, unwatched};
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
@@ -12,14 +12,14 @@ use crate::results::{EvaluationReport, ResultRow};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
-use crate::training::RunFolder;
 use crate::training::{RunContext, SetupTimings};
+use crate::training::{RunFolder, RunStore};
 use std::sync::Mutex;
 
 /// A trained run, opened to be asked.
 pub struct TrainedRun {
     pub(super) context: RunContext,
-    folder: RunFolder,
+    store: RunStore,
     /// The trainer after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Trainer>>>,
 }
@@ -38,22 +38,19 @@ impl TrainedRun {
 
     fn on(context: RunContext, folder: &RunFolder) -> Result<TrainedRun> {
         let provenance = Provenance::of(&context);
-        TrainedRun::read(context, folder, &provenance)
+        TrainedRun::read(context, RunStore::Folder(folder.clone()), &provenance)
     }
 
     pub(crate) fn read(
         context: RunContext,
-        folder: &RunFolder,
+        store: RunStore,
         provenance: &Provenance,
     ) -> Result<TrainedRun> {
-        let best = folder.best();
-        if !best.exists() {
-            return Err(folder.without_best(folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
-        }
+        let best = store.best()?;
         let mut trainer = context.trainer()?;
-        provenance.load(trainer.as_mut(), &best, Checkpoint::read(&best)?)?;
+        provenance.load(trainer.as_mut(), &store.best_path(), best)?;
         trainer.swap_ema();
-        Ok(TrainedRun { context, folder: folder.clone(), fresh: Mutex::new(Some(trainer)) })
+        Ok(TrainedRun { context, store, fresh: Mutex::new(Some(trainer)) })
     }
 
     /// The trainer as training left it, to be used up.
@@ -62,7 +59,7 @@ impl TrainedRun {
             return Ok(trainer);
         }
         let mut trainer = self.context.trainer()?;
-        trainer.load(Checkpoint::read(self.folder.best())?)?;
+        trainer.load(self.store.best()?)?;
         trainer.swap_ema();
         Ok(trainer)
     }
@@ -93,10 +90,15 @@ impl TrainedRun {
     }
 
     /// Evaluates it: the state goes on from the end of training.
-    pub fn evaluate(
+    pub fn evaluate(&self, asked: &EvalScope) -> Result<EvaluationReport> {
+        self.evaluate_watching(asked, &mut unwatched)
+    }
+
+    /// The same, with a function that is called after every step.
+    pub fn evaluate_watching(
         &self,
         asked: &EvalScope,
-        watch: &dyn Fn(u64, u64),
+        watch: &mut Watch<'_>,
     ) -> Result<EvaluationReport> {
         let stream = &self.context.stream;
         let mut results = Vec::new();
@@ -173,17 +175,11 @@ impl TrainedRun {
     pub(crate) fn report(&self, results: Vec<ResultRow>) -> EvaluationReport {
         let RunContext { config, stream, plan, .. } = &self.context;
         EvaluationReport {
-            dataset: stream.name.clone(),
-            nodes: stream.names.len(),
-            events: stream.log.len(),
-            protocol: config.protocol.name().to_string(),
-            protocol_settings: plan.protocol().clone(),
             model: config.model.to_string(),
             results,
             settings: Some(config.clone()),
-            training: self.folder.epochs().ok().and_then(TrainingSummary::of),
-            threads: rayon::current_num_threads(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
+            training: self.store.epochs().ok().and_then(TrainingSummary::of),
+            ..EvaluationReport::about(stream, plan.protocol())
         }
     }
 
@@ -242,6 +238,6 @@ impl TrainedRun {
 
     /// Weights, moments and the state after training.
     pub(crate) fn checkpoint(&self) -> Result<Checkpoint<'static>> {
-        Checkpoint::read(self.folder.best())
+        self.store.best()
     }
 }
