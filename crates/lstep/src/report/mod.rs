@@ -15,6 +15,7 @@ mod comparison;
 mod diagnostics;
 pub mod figures;
 mod page;
+#[cfg(feature = "experiments")]
 mod ranks;
 mod run;
 mod scale;
