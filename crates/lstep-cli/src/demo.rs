@@ -4,12 +4,12 @@ use crate::interrupt::Stopped;
 use crate::train::train_showing;
 use crate::{evaluate, inspect, say};
 use anyhow::{Result, bail};
-use lstep::evaluation::{EvaluatedModel, Evaluation};
+use lstep::evaluation::Evaluation;
 use lstep::model::ModelConfig;
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::settings::{DataConfig, RunConfig};
 use lstep::stream::{Stream, inspect as stats};
-use lstep::training::{RunFolder, Training};
+use lstep::training::TrainingRun;
 
 /// What the demonstration trains, and for how many epochs: few enough for about a minute.
 const TRAINED: [(&str, u32); 2] = [("lstep", 12), ("lstep-pair", 6)];
@@ -30,28 +30,21 @@ pub fn run() -> Result<()> {
     };
     let first = config(TRAINED[0])?;
     let asked = first.full_scope();
-    let evaluation = Evaluation {
-        protocol: first.protocol.clone(),
-        asked: asked.clone(),
-        models: ModelConfig::counting_models().into_iter().map(EvaluatedModel::Fixed).collect(),
-        read_negatives: None,
-        write_negatives: None,
-    };
-    let mut report = evaluate::watched(&evaluation, &stream)?;
+    let evaluation = Evaluation::new(&stream)
+        .protocol(first.protocol.clone())
+        .scope(asked.clone())
+        .models(ModelConfig::counting_models());
+    let mut report = evaluate::watched(evaluation)?;
 
     say(
         "\nTraining L-STEP on its first 70 %, selecting on the next 15 %; then lstep-pair, which sees the two nodes together:\n",
     )?;
     for model in TRAINED {
-        let folder = std::env::temp_dir().join(format!("lstep-sample-{}", std::process::id()));
-        let trained = train(config(model)?, stream.clone(), &folder, &asked);
-        // Whatever happened, nothing stays behind.
-        let removed = std::fs::remove_dir_all(&folder);
-        match trained? {
-            Some(results) => report.results.extend(results),
-            None => bail!(Stopped("Stopped.".into())),
+        let mut run = TrainingRun::begin_in_memory(config(model)?, stream.clone())?;
+        if !train_showing(&mut run)? {
+            bail!(Stopped("Stopped.".into()));
         }
-        removed?;
+        report.results.extend(run.into_trained()?.evaluate(&asked)?.results);
     }
 
     say("\nAsked about the last 15 %, in steps of 200 events:\n")?;
@@ -59,18 +52,4 @@ pub fn run() -> Result<()> {
     say(
         "\nYour own events: lstep inspect FILE, lstep train FILE --out RUN; lstep --help tells the rest.",
     )
-}
-
-/// Trains in a folder; nothing if it was stopped.
-fn train(
-    config: RunConfig,
-    stream: Stream,
-    folder: &std::path::Path,
-    asked: &lstep::protocol::EvalScope,
-) -> Result<Option<Vec<lstep::results::ResultRow>>> {
-    let mut fit = Training::begin(config, stream, RunFolder::new(folder))?;
-    if !train_showing(&mut fit)? {
-        return Ok(None);
-    }
-    Ok(Some(fit.into_trained()?.evaluate(asked, &|_, _| ())?.results))
 }

@@ -15,6 +15,7 @@ use lstep::protocol::{
 use lstep::results::{EvaluationReport, ResultRow};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Ask a model about the end of a stream and print honest numbers.
@@ -200,7 +201,7 @@ impl Evaluate {
             self.evaluate_run()?
         } else {
             let stream = Stream::from(self.file.read()?);
-            watched(&self.evaluation(&stream)?, &stream)?
+            watched(self.evaluation(&stream)?)?
         };
         if self.json { say(serde_json::to_string_pretty(&report)?) } else { show(&report) }
     }
@@ -215,9 +216,10 @@ impl Evaluate {
         }
         let asked = self.asked(trained.config().protocol.name() == "tgb")?;
         let bar = progress::candidates(&trained.config().model.to_string());
-        let report = trained.evaluate(&asked, &|done, of| {
+        let report = trained.evaluate_watching(&asked, &mut |done, of| {
             bar.set_length(of);
             bar.set_position(done);
+            ControlFlow::Continue(())
         });
         bar.finish_and_clear();
         Ok(report?)
@@ -296,15 +298,19 @@ impl Evaluate {
         Ok(())
     }
 
-    fn evaluation(&self, stream: &Stream) -> Result<Evaluation> {
+    fn evaluation<'a>(&self, stream: &'a Stream) -> Result<Evaluation<'a>> {
         self.refuse_what_no_model_reads()?;
-        Ok(Evaluation {
-            protocol: self.protocol(stream)?,
-            asked: self.asked(self.protocol_name() == ProtocolName::Tgb)?,
-            models: self.models(stream)?,
-            read_negatives: self.read_negatives.clone(),
-            write_negatives: self.write_negatives.clone(),
-        })
+        let mut evaluation = Evaluation::new(stream)
+            .protocol(self.protocol(stream)?)
+            .scope(self.asked(self.protocol_name() == ProtocolName::Tgb)?)
+            .models(self.models(stream)?);
+        if let Some(folder) = &self.read_negatives {
+            evaluation = evaluation.read_negatives(folder);
+        }
+        if let Some(folder) = &self.write_negatives {
+            evaluation = evaluation.write_negatives(folder);
+        }
+        Ok(evaluation)
     }
 
     fn protocol(&self, stream: &Stream) -> Result<Protocol> {
@@ -434,13 +440,16 @@ impl Sight {
 }
 
 /// Runs an evaluation with a bar on the terminal.
-pub fn watched(evaluation: &Evaluation, stream: &Stream) -> Result<EvaluationReport> {
+pub fn watched(evaluation: Evaluation<'_>) -> Result<EvaluationReport> {
     let bar = progress::candidates("");
-    let report = evaluation.run(stream, &|name, done, of| {
-        bar.set_prefix(name.to_string());
-        bar.set_length(of);
-        bar.set_position(done);
+    let shown = bar.clone();
+    let evaluation = evaluation.on_progress(move |progress| {
+        shown.set_prefix(progress.model.to_string());
+        shown.set_length(progress.of);
+        shown.set_position(progress.done);
+        ControlFlow::Continue(())
     });
+    let report = evaluation.run();
     bar.finish_and_clear();
     Ok(report?)
 }

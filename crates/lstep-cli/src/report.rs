@@ -5,10 +5,12 @@ use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
 use lstep::checkpoint::write_text;
+use lstep::evaluation::EvalProgress;
 use lstep::experiments::{Comparison, read_comparison};
 use lstep::report::{comparison_page, run_page};
 use lstep::training::{EvaluationWithBaselines, RunFolder, TrainedRun};
 use serde::Serialize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Make report.html of a run or of a comparison, to be looked at in a browser.
@@ -77,13 +79,14 @@ impl Report {
 /// Asks a trained model and the counting models everything, with a bar on the terminal.
 pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines> {
     let bar = progress::candidates("");
-    let watch = |name: &str, done, of| {
-        bar.set_prefix(name.to_string());
-        bar.set_length(of);
-        bar.set_position(done);
+    let mut watch = |progress: EvalProgress<'_>| {
+        bar.set_prefix(progress.model.to_string());
+        bar.set_length(progress.of);
+        bar.set_position(progress.done);
+        ControlFlow::Continue(())
     };
     let everything = trained.config().full_scope();
-    let evaluated = trained.evaluate_with_baselines(&everything, &watch).or_else(|error| {
+    let evaluated = trained.evaluate_with_baselines(&everything, &mut watch).or_else(|error| {
         let (possible, reasons) = trained.possible(&everything);
         if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty()
         {
@@ -93,7 +96,7 @@ pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines>
             let reason = reason.display_with(&CommandLine);
             crate::tell(format!("Left out of the report: {what}: {reason}"));
         }
-        trained.evaluate_with_baselines(&possible, &watch)
+        trained.evaluate_with_baselines(&possible, &mut watch)
     });
     bar.finish_and_clear();
     Ok(evaluated?)

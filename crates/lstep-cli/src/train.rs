@@ -12,8 +12,9 @@ use lstep::report::run_page;
 use lstep::results::EpochReport;
 use lstep::settings::{Named, RunConfig, preset_names};
 use lstep::stream::Stream;
-use lstep::training::{RunFolder, TrainEvent, Training};
+use lstep::training::{RunFolder, TrainEvent, TrainingRun};
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -84,8 +85,8 @@ impl Train {
         );
         let mut fit = match (&self.resume, &self.set[..]) {
             (None, _) => self.begin(&folder)?,
-            (Some(_), []) => Training::resume(folder.clone())?,
-            (Some(_), keys) => Training::resume_longer(folder.clone(), keys)?,
+            (Some(_), []) => TrainingRun::resume(folder.clone())?,
+            (Some(_), keys) => TrainingRun::resume_longer(folder.clone(), keys)?,
         };
         let shown = self
             .resume
@@ -132,7 +133,7 @@ impl Train {
         Ok(())
     }
 
-    fn begin(&self, folder: &RunFolder) -> Result<Training> {
+    fn begin(&self, folder: &RunFolder) -> Result<TrainingRun> {
         let events = self.events.as_deref().context("name a file of events")?;
         if events == Path::new("-") {
             bail!("a run has to find its events again: give a file, not standard input");
@@ -172,13 +173,13 @@ impl Train {
         let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
         let seconds = started.elapsed().as_secs_f64();
-        Ok(Training::begin(config, stream, folder.clone())?.having_read_for(seconds))
+        Ok(TrainingRun::begin(config, stream, folder.clone())?.having_read_for(seconds))
     }
 }
 
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells
 /// whether it is finished.
-pub fn train_showing(fit: &mut Training) -> Result<bool> {
+pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     let stop = stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
@@ -208,8 +209,12 @@ pub fn train_showing(fit: &mut Training) -> Result<bool> {
                 let line = epoch_line(report);
                 if terminal { bar.println(line) } else { crate::tell(line) }
             }
+            _ => {}
         }
-        !stop.load(Ordering::Relaxed)
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     })?;
     bar.finish_and_clear();
     Ok(finished)

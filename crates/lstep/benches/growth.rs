@@ -5,9 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
-use lstep::evaluation::{EvaluatedModel, Evaluation};
-use lstep::model::{Memory, ModelConfig};
-use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy, StreamProtocol};
+use lstep::evaluation::Evaluation;
+use lstep::protocol::Strategy;
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{ReadOptions, read, write_events};
 use lstep::stream::Stream;
@@ -57,19 +56,13 @@ fn measure(millions: u32, path: &str) {
     let stream = Stream::from(dataset);
     let log = started.elapsed().as_secs_f64();
     let peak_read = peak_mebibytes();
-    let evaluation = Evaluation {
-        protocol: Protocol::Stream(StreamProtocol::default()),
-        asked: EvalScope {
-            parts: vec![Part::Test],
-            settings: vec![Setting::Transductive],
-            strategies: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
-        },
-        models: vec![EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
-        read_negatives: None,
-        write_negatives: None,
-    };
     let started = Instant::now();
-    let report = evaluation.run(&stream, &|_, _, _| ()).expect("evaluated");
+    let report = Evaluation::new(&stream)
+        .model("edgebank")
+        .expect("known")
+        .negatives([Strategy::Random, Strategy::Historical, Strategy::Inductive])
+        .run()
+        .expect("evaluated");
     let evaluating = started.elapsed().as_secs_f64();
     let asked = report.results[0].events;
     println!(

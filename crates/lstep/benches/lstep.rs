@@ -50,7 +50,9 @@ fn measure(name: &str, model: &str, log: &EventLog, config: LstepConfig, rule: S
             .expect("events");
     let started = Instant::now();
     training
-        .run_epoch(trainer.as_mut(), &mut Progress::start(1), &mut |_, _| true)
+        .run_epoch(trainer.as_mut(), &mut Progress::start(1), &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })
         .expect("an epoch");
     let seconds = started.elapsed().as_secs_f64();
     println!(

@@ -63,7 +63,7 @@ fn pass(millions: f64) {
         if late.is_none() && done * 4 >= total * 3 {
             late = Some((done, Instant::now()));
         }
-        true
+        std::ops::ControlFlow::Continue(())
     };
     training.run_epoch(trainer.as_mut(), &mut Progress::start(1), &mut watch).expect("a pass");
     let each = |seconds: f64, events: u64| seconds / events as f64 * 1e6;

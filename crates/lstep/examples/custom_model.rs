@@ -11,7 +11,7 @@
 use lstep::audit::laws::{Check, check_model};
 use lstep::checkpoint::Checkpoint;
 use lstep::error::Result;
-use lstep::evaluation::{evaluate, train_observing};
+use lstep::evaluation::{evaluate, train_observing, unwatched};
 use lstep::event::Event;
 use lstep::graph::{Revealed, Seed};
 use lstep::model::{
@@ -26,6 +26,7 @@ use lstep::settings::TrainConfig;
 use lstep::stream::{Stream, info};
 use lstep::tensor::{Activation, Parameters, Segments, Weighting};
 use lstep::training::{Progress, TrainingStream};
+use std::ops::ControlFlow;
 
 /// h = relu(W mean over the last ten events of f_T(age) + b).
 #[derive(Clone)]
@@ -108,18 +109,20 @@ fn main() -> Result<()> {
     let log = &stream.log;
     let protocol = Protocol::Stream(StreamProtocol::default());
     let subject = Subject { events: log.events(), names: &stream.names };
-    let split = protocol.split(subject)?;
-    let info = info(log, &split);
+    let plan = protocol.plan(subject)?;
+    let split = plan.split();
+    let info = info(log, split);
 
     // Train three epochs on the training part.
     let train = TrainConfig { learning_rate: 1e-3, ..TrainConfig::default() };
     let step = StepRule::Events(200);
-    let training = TrainingStream::new(log, &split, step, Visibility::Event, &train)?;
+    let training = TrainingStream::new(log, split, step, Visibility::Event, &train)?;
     let mut trainer = new_trainer(rhythm(train.seed)?, &info, train.optimizer());
     for epoch in 1..=3 {
         trainer.reset_state();
         let mut progress = Progress::start(epoch);
-        training.run_epoch(trainer.as_mut(), &mut progress, &mut |_, _| true)?;
+        training
+            .run_epoch(trainer.as_mut(), &mut progress, &mut |_, _| ControlFlow::Continue(()))?;
         println!("epoch {epoch}: loss {:.4}", progress.loss());
     }
 
@@ -129,17 +132,17 @@ fn main() -> Result<()> {
         settings: vec![Setting::Transductive],
         strategies: vec![Strategy::Random, Strategy::Historical],
     };
-    let passes = protocol.passes(subject, &split, &scope)?;
+    let passes = plan.passes(subject, &scope)?;
     let mut untrained = open(rhythm(train.seed)?, &info);
     for (name, session) in
         [("untrained", untrained.as_mut()), ("trained", trainer.as_mut() as &mut dyn Session)]
     {
         let mut session = session.fork();
         if name == "untrained" {
-            train_observing(session.as_mut(), log, &split, step)?;
+            train_observing(session.as_mut(), log, split, step)?;
         }
-        for outcome in evaluate(session.as_mut(), log, &passes[0], &|_, _| ())? {
-            println!("{name}: {} negatives, AP {:.4}", outcome.strategy, outcome.ap);
+        for outcome in evaluate(session.as_mut(), log, &passes[0], &mut unwatched)? {
+            println!("{name}: {} negatives, AP {:.4}", outcome.negatives, outcome.ap);
         }
     }
 

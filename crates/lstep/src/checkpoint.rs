@@ -84,6 +84,16 @@ impl<'a> Checkpoint<'a> {
         Checkpoint::parse(path, BufReader::with_capacity(1 << 16, file))
     }
 
+    /// The same with values of its own.
+    pub fn into_owned(self) -> Checkpoint<'static> {
+        let tensors = self.tensors.into_iter().map(|tensor| Tensor {
+            name: tensor.name,
+            shape: tensor.shape,
+            values: tensor.values.into_owned(),
+        });
+        Checkpoint { tensors: tensors.collect(), notes: self.notes }
+    }
+
     /// Adds a list of f32.
     pub fn push_f32(&mut self, name: &str, values: impl Into<Cow<'a, [f32]>>) {
         self.push(name, Values::F32(values.into()));
@@ -194,6 +204,16 @@ fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {
 }
 
 impl Values<'_> {
+    fn into_owned(self) -> Values<'static> {
+        match self {
+            Values::F32(values) => Values::F32(Cow::Owned(values.into_owned())),
+            Values::U32(values) => Values::U32(Cow::Owned(values.into_owned())),
+            Values::U64(values) => Values::U64(Cow::Owned(values.into_owned())),
+            Values::F64(values) => Values::F64(Cow::Owned(values.into_owned())),
+            Values::U8(values) => Values::U8(Cow::Owned(values.into_owned())),
+        }
+    }
+
     /// Their type as the format names it.
     fn kind(&self) -> Dtype {
         match self {

@@ -20,74 +20,65 @@
 //! forward pass over positives and negatives with masks, is shorter to write and is how the leaks
 //! came about.
 //!
-//! # Example
+//! # Examples
+//!
+//! A model that only counts needs no training:
 //!
 //! ```
-//! use lstep::evaluation::{EvaluatedModel, Evaluation};
-//! use lstep::model::ModelConfig;
-//! use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy, StreamProtocol};
+//! use lstep::evaluation::Evaluation;
 //! use lstep::read::synthetic::{SyntheticConfig, generate};
 //! use lstep::stream::Stream;
 //!
 //! let config = SyntheticConfig { events: 4_000, ..SyntheticConfig::default() };
 //! let stream = Stream::from(generate(&config)?);
-//! let report = Evaluation {
-//!     protocol: Protocol::Stream(StreamProtocol::default()),
-//!     asked: EvalScope {
-//!         parts: vec![Part::Test],
-//!         settings: vec![Setting::Transductive],
-//!         strategies: vec![Strategy::Random],
-//!     },
-//!     models: vec![EvaluatedModel::Fixed("edgebank".parse::<ModelConfig>()?)],
-//!     read_negatives: None,
-//!     write_negatives: None,
-//! }
-//! .run(&stream, &|_, _, _| ())?;
+//! let report = Evaluation::new(&stream).model("edgebank")?.run()?;
 //! assert!(report.results[0].auc > 0.5);
 //! # Ok::<(), lstep::Error>(())
 //! ```
 //!
-//! A learned model is trained in a run folder from which training can resume. The run can be
-//! opened again and used while further events come in:
+//! A learned model is trained in memory, or in a folder from which training can resume. It is then
+//! evaluated, or used while further events come in:
 //!
 //! ```
-//! use lstep::event::{Events, Features, NodeId, Time};
-//! use lstep::model::ModelConfig;
+//! use lstep::event::{Events, NodeId, Time};
+//! use lstep::protocol::EvalScope;
 //! use lstep::query::Queries;
 //! use lstep::serving::Live;
-//! use lstep::settings::{DataConfig, RunConfig};
 //! use lstep::stream::Stream;
-//! use lstep::training::{RunFolder, TrainedRun, Training};
+//! use lstep::training::Training;
 //!
 //! // Thirty people; everybody writes to the next but one.
-//! let time = |second: u32| Time::new(f64::from(second)).expect("finite");
-//! let events = Events::new(
-//!     (0..600).map(|n| NodeId(n % 30)).collect(),
-//!     (0..600).map(|n| NodeId((n + 2) % 30)).collect(),
-//!     (0..600).map(time).collect(),
-//!     Features::none(),
-//! )?;
-//! let stream = Stream::new("letters", events)?;
-//! let settings = ["train.epochs=1", "protocol.step=50"].map(String::from);
-//! let model = ModelConfig::learned("lstep-pair")?;
-//! let config = RunConfig::start(DataConfig::default(), model, None)?.with(None, &settings)?;
-//! # let place = tempfile::tempdir().expect("a folder");
-//! # let path = place.path().join("run");
-//! let folder = RunFolder::new(path);
-//! Training::begin(config, stream.clone(), folder.clone())?.run(&mut |_| true)?;
+//! let letters = (0..600).map(|n| (n % 30, (n + 2) % 30, f64::from(n)));
+//! let stream = Stream::new("letters", Events::try_from(letters.collect::<Vec<_>>())?)?;
+//! let trained = Training::new(stream)
+//!     .model("lstep-pair")?
+//!     .set("train.epochs", 1)
+//!     .set("protocol.step", 50)
+//!     .run()?;
+//! println!("test AP {:.4}", trained.evaluate(&EvalScope::default())?.results[0].ap);
 //!
-//! // Later, perhaps in another program.
-//! let trained = TrainedRun::open_with(&folder, stream)?;
 //! let session = trained.at_the_end()?;
 //! let mut live = Live::resume(trained.into_stream().log, session);
-//! live.push(NodeId(0), NodeId(2), time(600), &[])?;
+//! live.push(NodeId(0), NodeId(2), Time::from(600), &[])?;
 //! live.observe()?;
 //! let mut ask = Queries::new();
-//! ask.push(NodeId(1), time(601), [NodeId(3), NodeId(17)]);
+//! ask.push(NodeId(1), Time::from(601), [NodeId(3), NodeId(17)]);
 //! let scores = live.score(&ask)?;
 //! assert_eq!(scores.values().len(), 2);
 //! # Ok::<(), lstep::Error>(())
 //! ```
+//!
+//! `examples/` in the repository has longer ones.
+//!
+//! # Features
+//!
+//! All are on by default, and each can be left out.
+//!
+//! - `parquet`: events and node features in Parquet files. The largest dependency by far.
+//! - `report`: pages of HTML that show a run, a comparison or a bound.
+//! - `experiments`: grids of datasets, models and seeds, and recipes of published tables.
+
+#![warn(unnameable_types)]
 
 pub mod audit;
 pub mod checkpoint;
@@ -95,17 +86,20 @@ pub mod data;
 pub mod error;
 pub mod evaluation;
 pub mod event;
+#[cfg(feature = "experiments")]
 pub mod experiments;
 mod fingerprint;
 pub mod graph;
 mod linalg;
 pub mod metric;
+#[allow(unnameable_types, reason = "a model's state is its own affair: others have a `Session`")]
 pub mod model;
 pub mod nn;
 pub mod numpy;
 pub mod protocol;
 pub mod query;
 pub mod read;
+#[cfg(feature = "report")]
 pub mod report;
 pub mod results;
 pub mod rng;
@@ -115,5 +109,5 @@ pub mod stream;
 pub mod training;
 
 pub use error::{Error, Result};
-/// Tensors, tapes and optimizers, for models in crates of their own.
+/// Matrices, tapes and optimizers: the crate that models are built on.
 pub use lstep_tensor as tensor;

@@ -4,7 +4,7 @@
 //! told.
 
 use crate::error::{Error, Result};
-use crate::event::{NodeId, Time};
+use crate::event::{NodeId, Ragged, Time};
 use crate::graph::Seed;
 
 /// Rows of questions, asked in one call.
@@ -12,9 +12,7 @@ use crate::graph::Seed;
 pub struct Queries {
     sources: Vec<NodeId>,
     times: Vec<Time>,
-    /// Where each row's candidates end.
-    ends: Vec<usize>,
-    candidates: Vec<NodeId>,
+    candidates: Ragged<NodeId>,
 }
 
 /// One source at one time against candidates.
@@ -45,7 +43,6 @@ impl Queries {
     pub fn clear(&mut self) {
         self.sources.clear();
         self.times.clear();
-        self.ends.clear();
         self.candidates.clear();
     }
 
@@ -58,8 +55,7 @@ impl Queries {
     ) {
         self.sources.push(source);
         self.times.push(time);
-        self.candidates.extend(candidates);
-        self.ends.push(self.candidates.len());
+        self.candidates.push(candidates);
     }
 
     /// How many rows.
@@ -74,13 +70,12 @@ impl Queries {
 
     /// How many candidates in all rows together.
     pub fn pairs(&self) -> usize {
-        self.candidates.len()
+        self.candidates.values().len()
     }
 
     /// Where the row's candidates are among all candidates, and so its scores among all scores.
     pub fn span(&self, row: usize) -> std::ops::Range<usize> {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        start..self.ends[row]
+        self.candidates.span(row)
     }
 
     /// One row.
@@ -88,13 +83,27 @@ impl Queries {
         Row {
             source: self.sources[row],
             time: self.times[row],
-            candidates: &self.candidates[self.span(row)],
+            candidates: self.candidates.row(row),
         }
     }
 
     /// All rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
         (0..self.len()).map(|row| self.row(row))
+    }
+}
+
+impl<C: IntoIterator<Item = NodeId>> Extend<(NodeId, Time, C)> for Queries {
+    fn extend<I: IntoIterator<Item = (NodeId, Time, C)>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|(source, time, candidates)| self.push(source, time, candidates));
+    }
+}
+
+impl<C: IntoIterator<Item = NodeId>> FromIterator<(NodeId, Time, C)> for Queries {
+    fn from_iter<I: IntoIterator<Item = (NodeId, Time, C)>>(rows: I) -> Queries {
+        let mut ask = Queries::new();
+        ask.extend(rows);
+        ask
     }
 }
 
@@ -116,7 +125,7 @@ impl Scores {
             });
         }
         if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            let row = ask.ends.partition_point(|&end| end <= place);
+            let row = ask.candidates.row_of(place);
             let candidate = place - ask.span(row).start;
             return Err(Error::ScoreNotFinite { row, candidate, value: values[place] });
         }

@@ -12,12 +12,12 @@ pub(crate) mod linear;
 pub(crate) mod loss;
 pub(crate) mod mix_tokens;
 pub(crate) mod normalize;
-pub(crate) mod temporal_filter;
 pub(crate) mod recurrent;
 pub(crate) mod reduce;
 pub(crate) mod segment;
 pub(crate) mod self_attention;
 pub(crate) mod shape;
+pub(crate) mod temporal_filter;
 pub(crate) mod time;
 
 use crate::backward::Backward;

@@ -254,11 +254,7 @@ const AHEAD: usize = 3;
 impl<'b> ResolvedRuns<'b> {
     fn new(read: &crate::workspace::Reader<'b>, runs: Runs, vectors: Var) -> Self {
         let (triples, _) = read.indices(runs.runs).as_chunks();
-        Self {
-            offsets: read.indices(runs.offsets),
-            runs: triples,
-            vectors: read.matrix(vectors),
-        }
+        Self { offsets: read.indices(runs.offsets), runs: triples, vectors: read.matrix(vectors) }
     }
 
     /// The numbers of a node's runs.

@@ -8,7 +8,7 @@
 
 use crate::audit::laws::{Breach, Check, check_model};
 use crate::error::Result;
-use crate::evaluation::evaluate;
+use crate::evaluation::{evaluate, unwatched};
 use crate::graph::EventLog;
 use crate::model::{
     DyGFormerConfig, LstepConfig, ModelConfig, OptimizerConfig, Padding, ReleasedLeak,
@@ -26,6 +26,7 @@ use crate::training::TrainedRun;
 use crate::training::{Progress, Selection, TrainingStream};
 use lstep_tensor::AdamConfig;
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// Events used at most: all of the paper's small streams, and a minute or two of two cores.
 const MOST_EVENTS: usize = 60_000;
@@ -274,17 +275,18 @@ impl Trial<'_> {
                 &mut Progress::start(epoch),
                 &mut |progress, done| {
                     watch(progress, done, of);
-                    true
+                    ControlFlow::Continue(())
                 },
             )?;
-            let outcome = evaluate(trainer.fork().as_mut(), self.log, self.validation, &|_, _| ())?
-                .swap_remove(0);
+            let outcome =
+                evaluate(trainer.fork().as_mut(), self.log, self.validation, &mut unwatched)?
+                    .swap_remove(0);
             // A fork keeps weights and state; no file is needed, and a leaking model has none.
             if selection.take(epoch, std::slice::from_ref(&outcome)) {
                 best = trainer.fork();
             }
         }
-        let outcomes = evaluate(best.as_mut(), self.log, self.pass, &|_, _| ())?;
+        let outcomes = evaluate(best.as_mut(), self.log, self.pass, &mut unwatched)?;
         trainer.reset_state();
         let fresh = trainer.fork();
         let first = EventLog::new(self.log.events().first(CHECKED_EVENTS));

@@ -136,6 +136,9 @@ pub enum Error {
         most: u64,
     },
 
+    /// A watcher ended the work before it was done.
+    Interrupted,
+
     /// Lengths that have to agree do not.
     LengthMismatch {
         /// What was compared.
@@ -203,6 +206,8 @@ pub enum ErrorKind {
     Numeric,
     /// The operating system refused.
     Io,
+    /// The caller ended the work.
+    Interrupted,
 }
 
 impl Error {
@@ -277,6 +282,7 @@ impl Error {
             | Error::Weights(_) => ErrorKind::Conflict,
             Error::ScoreNotFinite { .. } | Error::LossNotFinite { .. } => ErrorKind::Numeric,
             Error::Io { .. } => ErrorKind::Io,
+            Error::Interrupted => ErrorKind::Interrupted,
         }
     }
 
@@ -342,6 +348,7 @@ impl Error {
             Error::TooMany { what, most } => {
                 write!(f, "{what} are more than {most}, the most a stream can hold: split it")
             }
+            Error::Interrupted => f.write_str("stopped before it was finished"),
             Error::LengthMismatch { what, left, right } => {
                 write!(f, "{what}: {left} and {right} have to be equal")
             }

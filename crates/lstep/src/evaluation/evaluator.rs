@@ -1,10 +1,10 @@
-//! Runs a session through an pass and gives the numbers of its query_sets.
+//! Runs a session through a pass and gives the numbers of its query sets.
 //!
 //! In every step: ask, score, then reveal. Whoever scores has not observed the step, and sees of
 //! the graph what the pass's visibility allows. A session that can move with every moment does so,
 //! unless the pass holds the state still within steps.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
 use crate::event::Event;
 use crate::graph::EventLog;
@@ -13,11 +13,17 @@ use crate::model::{Pace, Session};
 use crate::protocol::{EvalPass, QuerySet, Split, StepRule, Visibility, cut_list};
 use crate::query::Queries;
 use crate::results::Outcome;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-/// Gets told how much is done: candidates scored, of how many.
-pub type Watch<'a> = dyn Fn(u64, u64) + 'a;
+/// Called after every step with the candidates scored so far and those of the whole pass.
+/// [`ControlFlow::Break`] ends the evaluation with [`Error::Interrupted`].
+pub type Watch<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
+
+/// The [`Watch`] of those who want to know nothing.
+pub fn unwatched(_done: u64, _of: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 /// Lets a session observe the events that may train, step by step, without learning.
 pub fn train_observing(
@@ -40,12 +46,12 @@ pub fn train_observing(
     Ok(())
 }
 
-/// Runs a session, which has observed training, through an pass.
+/// Runs a session, which has observed training, through a pass.
 pub fn evaluate(
     session: &mut dyn Session,
     log: &EventLog,
     pass: &EvalPass,
-    watch: &Watch<'_>,
+    watch: &mut Watch<'_>,
 ) -> Result<Vec<Outcome>> {
     evaluate_recording(session, log, pass, watch, &mut [])
 }
@@ -55,7 +61,7 @@ pub fn evaluate_recording(
     session: &mut dyn Session,
     log: &EventLog,
     pass: &EvalPass,
-    watch: &Watch<'_>,
+    watch: &mut Watch<'_>,
     records: &mut [ScoreLog],
 ) -> Result<Vec<Outcome>> {
     let by_moment = session.pace() == Pace::Timestamp
@@ -79,7 +85,9 @@ pub fn evaluate_recording(
             run.whole_step(session, step)?;
         }
         run.metrics.iter_mut().try_for_each(SetMetrics::close_step)?;
-        watch(run.scored, pass.pairs());
+        if watch(run.scored, pass.pairs()).is_break() {
+            return Err(Error::Interrupted);
+        }
     }
     let observing = run.observing;
     Ok(run.metrics.into_iter().map(|metrics_of| metrics_of.outcome(observing)).collect())
@@ -121,7 +129,7 @@ impl Evaluator<'_> {
         let events = self.log.events();
         let mut asked: Vec<Range<usize>> =
             self.pass.query_sets.iter().map(|query_set| query_set.step(step)).collect();
-        // The next moment is the earliest that any query_set still asks about.
+        // The next moment is the earliest that any query set still asks about.
         while let Some(time) = (asked.iter().zip(&self.pass.query_sets))
             .filter(|(places, _)| !places.is_empty())
             .map(|(places, query_set)| events.times()[query_set.asked()[places.start] as usize])
@@ -169,7 +177,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Collects the scores of one query_set.
+/// Collects the scores of one query set.
 struct SetMetrics<'a> {
     query_set: &'a QuerySet,
     ranked: bool,
@@ -232,13 +240,13 @@ impl<'a> SetMetrics<'a> {
     }
 
     fn outcome(self, observing: Duration) -> Outcome {
-        let mean = self.means.mean().expect("a query_set asks about at least one event");
-        let pooled = self.means.pooled().expect("a query_set asks about at least one event");
+        let mean = self.means.mean().expect("a query set asks about at least one event");
+        let pooled = self.means.pooled().expect("a query set asks about at least one event");
         let asked = self.query_set.asked().len();
         Outcome {
             part: self.query_set.part,
             setting: self.query_set.setting,
-            strategy: self.query_set.strategy,
+            negatives: self.query_set.strategy,
             ap: mean.average_precision,
             auc: mean.roc_auc,
             ap_pooled: pooled.average_precision,

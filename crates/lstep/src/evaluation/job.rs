@@ -1,12 +1,12 @@
-//! Whole jobs: from a dataset and settings to a report.
+//! Evaluation as one job: from a stream and models to a report.
 
 use crate::checkpoint::replace;
 use crate::error::{Error, Result};
-use crate::evaluation::{Watch, evaluate, train_observing};
+use crate::evaluation::{evaluate, train_observing};
 use crate::model::ModelConfig;
 use crate::protocol::{
-    EvalPass, EvalScope, Protocol, QuerySet, Strategy, Subject, negatives_sha256, read_negatives,
-    write_negatives,
+    EvalPass, EvalScope, Part, Protocol, QuerySet, Setting, Strategy, StreamProtocol, Subject,
+    negatives_sha256, read_negatives, write_negatives,
 };
 use crate::results::{EvaluationReport, ResultRow};
 use crate::settings::published_memory;
@@ -15,10 +15,12 @@ use crate::stream::info;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::BufReader;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Who takes the pass.
+/// Which model an evaluation runs.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum EvaluatedModel {
     /// One model for all negatives.
     Fixed(ModelConfig),
@@ -28,6 +30,12 @@ pub enum EvaluatedModel {
         /// The dataset's name.
         dataset: String,
     },
+}
+
+impl From<ModelConfig> for EvaluatedModel {
+    fn from(model: ModelConfig) -> EvaluatedModel {
+        EvaluatedModel::Fixed(model)
+    }
 }
 
 impl EvaluatedModel {
@@ -50,28 +58,152 @@ impl fmt::Display for EvaluatedModel {
     }
 }
 
-/// An evaluation of models that need no training.
-#[derive(Debug, Clone)]
-pub struct Evaluation {
-    /// How to ask.
-    pub protocol: Protocol,
-    /// What to ask.
-    pub asked: EvalScope,
-    /// Whom to ask.
-    pub models: Vec<EvaluatedModel>,
-    /// A folder to read the negatives from instead of drawing them.
-    pub read_negatives: Option<PathBuf>,
-    /// A folder to write the negatives to.
-    pub write_negatives: Option<PathBuf>,
+/// How far an evaluation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct EvalProgress<'a> {
+    /// The model that is evaluated now.
+    pub model: &'a str,
+    /// Candidates it has scored in this pass.
+    pub done: u64,
+    /// Candidates of the pass.
+    pub of: u64,
 }
 
-impl Evaluation {
-    /// Runs it. `watch` is called with the model's name and how much of its pass is done.
-    pub fn run(&self, stream: &Stream, watch: &dyn Fn(&str, u64, u64)) -> Result<EvaluationReport> {
-        let log = &stream.log;
-        let subject = Subject { events: log.events(), names: &stream.names };
-        let split = self.protocol.split(subject)?;
-        let mut passes = self.protocol.passes(subject, &split, &self.asked)?;
+/// An evaluation of models that need no training.
+///
+/// ```
+/// use lstep::evaluation::Evaluation;
+/// use lstep::protocol::Strategy;
+/// # use lstep::read::synthetic::{SyntheticConfig, generate};
+/// # use lstep::stream::Stream;
+/// # let config = SyntheticConfig { events: 3_000, ..SyntheticConfig::default() };
+/// # let stream = Stream::from(generate(&config)?);
+///
+/// let report = Evaluation::new(&stream)
+///     .model("edgebank")?
+///     .model("poptrack")?
+///     .negatives([Strategy::Random, Strategy::Historical])
+///     .run()?;
+/// assert_eq!(report.results.len(), 4);
+/// # Ok::<(), lstep::Error>(())
+/// ```
+///
+/// What is not chosen is usual: the stream protocol, all events of the test part, and random
+/// negatives, or the protocol's own.
+#[must_use = "an evaluation does nothing until it is run"]
+pub struct Evaluation<'a> {
+    stream: &'a Stream,
+    protocol: Protocol,
+    parts: Vec<Part>,
+    settings: Vec<Setting>,
+    negatives: Option<Vec<Strategy>>,
+    models: Vec<EvaluatedModel>,
+    read_negatives: Option<PathBuf>,
+    write_negatives: Option<PathBuf>,
+    on_progress: Box<dyn FnMut(EvalProgress<'_>) -> ControlFlow<()> + 'a>,
+}
+
+impl<'a> Evaluation<'a> {
+    /// An evaluation on a stream, so far without models.
+    pub fn new(stream: &'a Stream) -> Evaluation<'a> {
+        Evaluation {
+            stream,
+            protocol: Protocol::Stream(StreamProtocol::default()),
+            parts: vec![Part::Test],
+            settings: vec![Setting::Transductive],
+            negatives: None,
+            models: Vec::new(),
+            read_negatives: None,
+            write_negatives: None,
+            on_progress: Box::new(|_| ControlFlow::Continue(())),
+        }
+    }
+
+    /// Adds a model by the name that the command line knows it by, such as `edgebank`.
+    pub fn model(self, name: &str) -> Result<Evaluation<'a>> {
+        let model: ModelConfig = name.parse()?;
+        Ok(self.models([model]))
+    }
+
+    /// Adds models with settings of their own.
+    pub fn models(
+        mut self,
+        models: impl IntoIterator<Item: Into<EvaluatedModel>>,
+    ) -> Evaluation<'a> {
+        self.models.extend(models.into_iter().map(Into::into));
+        self
+    }
+
+    /// How the stream is split, stepped and asked about.
+    pub fn protocol(mut self, protocol: impl Into<Protocol>) -> Evaluation<'a> {
+        self.protocol = protocol.into();
+        self
+    }
+
+    /// Which parts of the stream are asked about; the test part if nothing is said.
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Part>) -> Evaluation<'a> {
+        self.parts = parts.into_iter().collect();
+        self
+    }
+
+    /// Which events of a part are asked about; all of them, the transductive setting, if nothing is
+    /// said.
+    pub fn settings(mut self, settings: impl IntoIterator<Item = Setting>) -> Evaluation<'a> {
+        self.settings = settings.into_iter().collect();
+        self
+    }
+
+    /// Against which negatives; random ones if nothing is said, or the protocol's own.
+    pub fn negatives(mut self, strategies: impl IntoIterator<Item = Strategy>) -> Evaluation<'a> {
+        self.negatives = Some(strategies.into_iter().collect());
+        self
+    }
+
+    /// Parts, settings and negatives at once.
+    pub fn scope(self, scope: EvalScope) -> Evaluation<'a> {
+        self.parts(scope.parts).settings(scope.settings).negatives(scope.strategies)
+    }
+
+    /// Reads the negatives from the files of a folder instead of drawing them.
+    pub fn read_negatives(mut self, folder: impl Into<PathBuf>) -> Evaluation<'a> {
+        self.read_negatives = Some(folder.into());
+        self
+    }
+
+    /// Writes the negatives into a folder.
+    pub fn write_negatives(mut self, folder: impl Into<PathBuf>) -> Evaluation<'a> {
+        self.write_negatives = Some(folder.into());
+        self
+    }
+
+    /// Calls a function after every step. [`ControlFlow::Break`] ends the evaluation with
+    /// [`Error::Interrupted`].
+    pub fn on_progress(
+        mut self,
+        watch: impl FnMut(EvalProgress<'_>) -> ControlFlow<()> + 'a,
+    ) -> Evaluation<'a> {
+        self.on_progress = Box::new(watch);
+        self
+    }
+
+    /// Runs every model through every pass of the protocol.
+    pub fn run(mut self) -> Result<EvaluationReport> {
+        let Stream { log, names, .. } = self.stream;
+        if self.models.is_empty() {
+            return Err(Error::setting("model", "missing", "name at least one model"));
+        }
+        let scope = EvalScope {
+            parts: std::mem::take(&mut self.parts),
+            settings: std::mem::take(&mut self.settings),
+            strategies: self.negatives.take().unwrap_or_else(|| match &self.protocol {
+                Protocol::Tgb(_) => vec![Strategy::Tgb],
+                _ => vec![Strategy::Random],
+            }),
+        };
+        let subject = Subject { events: log.events(), names };
+        let plan = self.protocol.plan(subject)?;
+        let mut passes = plan.passes(subject, &scope)?;
         if let Some(folder) = &self.read_negatives {
             passes
                 .iter_mut()
@@ -88,64 +220,59 @@ impl Evaluation {
             |query_set: &QuerySet| negatives_sha256(query_set, subject.events, subject.names);
         let hashes: Vec<Vec<String>> =
             passes.iter().map(|pass| pass.query_sets.iter().map(hash).collect()).collect();
-        let info = info(log, &split);
+        let info = info(log, plan.split());
         let mut results = Vec::new();
         for model in &self.models {
             let name = model.to_string();
+            let watch = &mut self.on_progress;
+            let mut watch = |done, of| watch(EvalProgress { model: &name, done, of });
             for (pass, hashes) in passes.iter().zip(&hashes) {
-                for (model, query_sets) in self.groups(model, pass)? {
+                for (model, query_sets) in groups(model, pass)? {
                     let mut session = model.open(&info)?;
-                    train_observing(session.as_mut(), log, &split, self.protocol.step())?;
-                    let told: &Watch<'_> = &|done, of| watch(&name, done, of);
+                    train_observing(session.as_mut(), log, plan.split(), self.protocol.step())?;
                     let outcomes = if query_sets.len() == pass.query_sets.len() {
-                        evaluate(session.as_mut(), log, pass, told)?
+                        evaluate(session.as_mut(), log, pass, &mut watch)?
                     } else {
-                        evaluate(session.as_mut(), log, &pass.only(&query_sets), told)?
+                        evaluate(session.as_mut(), log, &pass.only(&query_sets), &mut watch)?
                     };
                     for (outcome, query_set) in outcomes.into_iter().zip(query_sets) {
+                        let hash = hashes[query_set].clone();
                         let negatives = pass.query_sets[query_set].negatives();
-                        results.push(ResultRow::new(
-                            model.clone(),
-                            outcome,
-                            hashes[query_set].clone(),
-                            negatives,
-                        ));
+                        results.push(ResultRow::new(model.clone(), outcome, hash, negatives));
                     }
                 }
             }
         }
-        let names: Vec<String> = self.models.iter().map(ToString::to_string).collect();
+        let models: Vec<String> = self.models.iter().map(ToString::to_string).collect();
         Ok(EvaluationReport {
-            dataset: stream.name.clone(),
-            nodes: stream.names.len(),
-            events: log.len(),
-            protocol: self.protocol.name().to_string(),
-            protocol_settings: self.protocol.clone(),
-            model: names.join(", "),
+            model: models.join(", "),
             results,
-            settings: None,
-            training: None,
-            threads: rayon::current_num_threads(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
+            ..EvaluationReport::about(self.stream, &self.protocol)
         })
     }
+}
 
-    /// The models a model sends, each with the query_sets it answers.
-    fn groups(
-        &self,
-        model: &EvaluatedModel,
-        pass: &EvalPass,
-    ) -> Result<Vec<(ModelConfig, Vec<usize>)>> {
-        let mut groups: Vec<(ModelConfig, Vec<usize>)> = Vec::new();
-        for (place, query_set) in pass.query_sets.iter().enumerate() {
-            let model = model.for_query_set(query_set.strategy)?;
-            match groups.iter_mut().find(|group| group.0 == model) {
-                Some(group) => group.1.push(place),
-                None => groups.push((model, vec![place])),
-            }
-        }
-        Ok(groups)
+impl fmt::Debug for Evaluation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evaluation")
+            .field("stream", &self.stream.name)
+            .field("protocol", &self.protocol)
+            .field("models", &self.models)
+            .finish_non_exhaustive()
     }
+}
+
+/// The models behind a model, each with the query sets it answers.
+fn groups(model: &EvaluatedModel, pass: &EvalPass) -> Result<Vec<(ModelConfig, Vec<usize>)>> {
+    let mut groups: Vec<(ModelConfig, Vec<usize>)> = Vec::new();
+    for (place, query_set) in pass.query_sets.iter().enumerate() {
+        let model = model.for_query_set(query_set.strategy)?;
+        match groups.iter_mut().find(|group| group.0 == model) {
+            Some(group) => group.1.push(place),
+            None => groups.push((model, vec![place])),
+        }
+    }
+    Ok(groups)
 }
 
 fn exchange(query_set: &mut QuerySet, folder: &Path, subject: Subject<'_>) -> Result<()> {
@@ -162,4 +289,42 @@ fn keep(query_set: &QuerySet, folder: &Path, subject: Subject<'_>) -> Result<()>
     replace(&folder.join(query_set.file_name()), |out| {
         write_negatives(query_set, subject.events, subject.names, out)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::synthetic::{SyntheticConfig, generate};
+
+    fn stream() -> Stream {
+        let config = SyntheticConfig { nodes: 60, events: 900, ..SyntheticConfig::default() };
+        Stream::from(generate(&config).expect("a stream"))
+    }
+
+    #[test]
+    fn an_evaluation_ends_when_the_watcher_breaks() {
+        let stream = stream();
+        let mut calls = 0;
+        let ended = Evaluation::new(&stream)
+            .model("edgebank")
+            .expect("known")
+            .protocol(StreamProtocol {
+                step: crate::protocol::StepRule::Events(10),
+                ..Default::default()
+            })
+            .on_progress(|progress| {
+                assert!(progress.done <= progress.of);
+                calls += 1;
+                if calls == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .run();
+        assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
+        assert_eq!(calls, 3);
+    }
+
+    #[test]
+    fn an_evaluation_without_models_is_refused() {
+        assert!(Evaluation::new(&stream()).run().is_err());
+        assert!(Evaluation::new(&stream()).model("no such model").is_err());
+    }
 }

@@ -4,6 +4,6 @@ mod evaluator;
 mod job;
 mod score_log;
 
-pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing};
-pub use job::{EvaluatedModel, Evaluation};
+pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatched};
+pub use job::{EvalProgress, EvaluatedModel, Evaluation};
 pub use score_log::{Answer, MOST_PAIRS, ScoreLog};

@@ -4,13 +4,14 @@
 //! keeps whole rows, every n-th one where a query_set has more than [`MOST_PAIRS`] candidates, so
 //! it takes at most about 8 bytes times that, whatever the stream's size.
 
+use crate::event::Ragged;
 use crate::metric::{Tally, rank};
 use crate::protocol::{EvalPass, QuerySet, Setting, Strategy};
 
 /// Candidates of one query_set whose scores are kept at most, but never less than one row: 8 MB.
 pub const MOST_PAIRS: usize = 1 << 20;
 
-/// The scores of one query_set.
+/// The scores of one query set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreLog {
     /// Which events were asked.
@@ -21,8 +22,7 @@ pub struct ScoreLog {
     pub every: usize,
     /// The numbers of the events of the rows kept.
     events: Vec<u32>,
-    ends: Vec<usize>,
-    scores: Vec<f64>,
+    scores: Ragged<f64>,
 }
 
 /// An event's score and those of its negatives.
@@ -37,22 +37,15 @@ pub struct Answer<'r> {
 }
 
 impl ScoreLog {
-    /// Scratch for the answers of a query_set.
+    /// Scratch for the answers of a query set.
     fn new(query_set: &QuerySet) -> ScoreLog {
         let pairs = query_set.asked().len() + query_set.negatives().pairs();
         let every = pairs.div_ceil(MOST_PAIRS).clamp(1, query_set.asked().len().max(1));
         let (setting, strategy) = (query_set.setting, query_set.strategy);
-        ScoreLog {
-            setting,
-            strategy,
-            every,
-            events: Vec::new(),
-            ends: Vec::new(),
-            scores: Vec::new(),
-        }
+        ScoreLog { setting, strategy, every, events: Vec::new(), scores: Ragged::default() }
     }
 
-    /// Scratch for the answers of an pass, a record for each query_set.
+    /// Scratch for the answers of a pass, a record for each query set.
     pub fn of_pass(pass: &EvalPass) -> Vec<ScoreLog> {
         pass.query_sets.iter().map(ScoreLog::new).collect()
     }
@@ -62,8 +55,7 @@ impl ScoreLog {
     pub(super) fn take(&mut self, place: usize, event: u32, row: &[f64]) {
         if place.is_multiple_of(self.every) {
             self.events.push(event);
-            self.scores.extend_from_slice(row);
-            self.ends.push(self.scores.len());
+            self.scores.push(row.iter().copied());
         }
     }
 
@@ -84,14 +76,13 @@ impl ScoreLog {
 
     /// One of the rows kept.
     pub fn answer(&self, row: usize) -> Answer<'_> {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        let (positive, negatives) = (self.scores[start], &self.scores[start + 1..self.ends[row]]);
-        Answer { event: self.events[row], positive, negatives }
+        let scores = self.scores.row(row);
+        Answer { event: self.events[row], positive: scores[0], negatives: &scores[1..] }
     }
 
     /// Whether an event has more than one negative, so that ranks say more than areas.
     pub fn is_ranked(&self) -> bool {
-        self.scores.len() > 2 * self.len()
+        self.scores.values().len() > 2 * self.len()
     }
 
     /// The metric of some rows: mean reciprocal rank where rows are ranked, else average precision.
@@ -119,14 +110,8 @@ impl ScoreLog {
     #[cfg(test)]
     pub(crate) fn of_rows(rows: &[(u32, f64, &[f64])]) -> ScoreLog {
         let (setting, strategy) = (Setting::Transductive, Strategy::Random);
-        let mut record = ScoreLog {
-            setting,
-            strategy,
-            every: 1,
-            events: Vec::new(),
-            ends: Vec::new(),
-            scores: Vec::new(),
-        };
+        let mut record =
+            ScoreLog { setting, strategy, every: 1, events: Vec::new(), scores: Ragged::default() };
         for (place, (event, positive, negatives)) in rows.iter().enumerate() {
             let row: Vec<f64> =
                 std::iter::once(*positive).chain(negatives.iter().copied()).collect();

@@ -153,9 +153,7 @@ impl Clock {
             (Clock::Integer { origin }, Ok(number)) => {
                 exact(i128::from(number) - i128::from(*origin))
             }
-            (Clock::Integer { origin }, Err(_)) => {
-                Time::new(number as f64 - *origin as f64)
-            }
+            (Clock::Integer { origin }, Err(_)) => Time::new(number as f64 - *origin as f64),
             (Clock::Float, _) => Time::new(number as f64),
             (Clock::Iso8601 { .. }, _) => None,
         }

@@ -7,6 +7,7 @@ mod clock;
 mod feature;
 mod names;
 mod node_set;
+mod ragged;
 
 pub use clock::{Clock, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
@@ -14,6 +15,7 @@ pub use feature::Features;
 pub(crate) use names::{Ids, canonical_integer};
 pub use names::{Name, Names, Side};
 pub use node_set::NodeSet;
+pub(crate) use ragged::{Ragged, RowEnds};
 
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
@@ -27,6 +29,18 @@ impl NodeId {
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl From<u32> for NodeId {
+    fn from(number: u32) -> NodeId {
+        NodeId(number)
+    }
+}
+
+impl From<NodeId> for u32 {
+    fn from(node: NodeId) -> u32 {
+        node.0
     }
 }
 
@@ -67,6 +81,27 @@ impl Time {
 impl From<Time> for f64 {
     fn from(time: Time) -> f64 {
         time.0
+    }
+}
+
+impl From<u32> for Time {
+    fn from(value: u32) -> Time {
+        Time(f64::from(value))
+    }
+}
+
+impl From<i32> for Time {
+    fn from(value: i32) -> Time {
+        Time(f64::from(value))
+    }
+}
+
+impl TryFrom<f64> for Time {
+    type Error = Error;
+
+    /// As [`Time::new`], with an error that says why.
+    fn try_from(value: f64) -> Result<Time> {
+        Time::new(value).ok_or_else(|| Error::setting("time", value, "times have to be finite"))
     }
 }
 
@@ -184,8 +219,8 @@ impl Events {
     }
 
     /// All events in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Event> + '_ {
-        (0..self.len()).map(|number| self.at(number))
+    pub fn iter(&self) -> EventIter<'_> {
+        EventIter { events: self, numbers: 0..self.len() }
     }
 
     /// The column of sources.
@@ -252,6 +287,60 @@ impl Events {
     }
 }
 
+impl TryFrom<Vec<(u32, u32, f64)>> for Events {
+    type Error = Error;
+
+    /// Events without features from source, destination and time. Refuses what [`Events::new`]
+    /// refuses, and times that are not finite.
+    fn try_from(rows: Vec<(u32, u32, f64)>) -> Result<Events> {
+        let times: Result<Vec<Time>> = rows.iter().map(|row| Time::try_from(row.2)).collect();
+        Events::new(
+            rows.iter().map(|row| NodeId(row.0)).collect(),
+            rows.iter().map(|row| NodeId(row.1)).collect(),
+            times?,
+            Features::none(),
+        )
+    }
+}
+
+impl<'a> IntoIterator for &'a Events {
+    type Item = Event;
+    type IntoIter = EventIter<'a>;
+
+    fn into_iter(self) -> EventIter<'a> {
+        self.iter()
+    }
+}
+
+/// All events in order, made by [`Events::iter`].
+#[derive(Debug, Clone)]
+pub struct EventIter<'a> {
+    events: &'a Events,
+    numbers: std::ops::Range<usize>,
+}
+
+impl Iterator for EventIter<'_> {
+    type Item = Event;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        self.numbers.next().map(|number| self.events.at(number))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.numbers.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for EventIter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Event> {
+        self.numbers.next_back().map(|number| self.events.at(number))
+    }
+}
+
+impl ExactSizeIterator for EventIter<'_> {}
+
 fn same_length(what: &'static str, left: usize, right: usize) -> Result<()> {
     if left == right { Ok(()) } else { Err(Error::LengthMismatch { what, left, right }) }
 }
@@ -269,6 +358,16 @@ mod tests {
         assert!(Time::new(f64::NAN).is_none());
         assert!(Time::new(f64::INFINITY).is_none());
         assert_eq!(time(-0.0).cmp(&time(0.0)), Ordering::Equal);
+    }
+
+    #[test]
+    fn events_are_made_from_rows_and_iterated() {
+        let events = Events::try_from(vec![(0, 1, 0.5), (2, 0, 0.5), (1, 2, 7.0)]).expect("rows");
+        let sources: Vec<u32> = (&events).into_iter().map(|event| event.source.into()).collect();
+        assert_eq!(sources, [0, 2, 1]);
+        assert_eq!(events.iter().next_back().expect("three events").time, Time::from(7));
+        assert!(Events::try_from(vec![(0, 1, 2.0), (0, 1, 1.0)]).is_err(), "times decrease");
+        assert!(Events::try_from(vec![(0, 1, f64::NAN)]).is_err(), "no time");
     }
 
     #[test]

@@ -16,9 +16,10 @@ use crate::settings::difference;
 use crate::settings::{DataConfig, RunConfig};
 use crate::stream::Stream;
 use crate::training::RunFolder;
-use crate::training::{TrainEvent, Training};
+use crate::training::{TrainEvent, TrainingRun};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// The file that says which stream a cell is about.
@@ -207,36 +208,36 @@ impl Cell {
         model: &EvaluatedModel,
         watch: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<EvaluationReport> {
-        let evaluation = Evaluation {
-            protocol: self.config.protocol.clone(),
-            asked: self.asked.clone(),
-            models: vec![model.clone()],
-            read_negatives: None,
-            write_negatives: None,
-        };
-        evaluation.run(&self.stream()?, &|_, done, of| {
-            watch(done as f64 / of.max(1) as f64);
-        })
+        Evaluation::new(&self.stream()?)
+            .models([model.clone()])
+            .protocol(self.config.protocol.clone())
+            .scope(self.asked.clone())
+            .on_progress(|progress| {
+                watch(progress.done as f64 / progress.of.max(1) as f64);
+                ControlFlow::Continue(())
+            })
+            .run()
     }
 
     fn learn(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<EvaluationReport>> {
         let folder = RunFolder::new(&self.folder);
         let mut fit = if folder.holds_a_run() {
-            Training::resume(folder)?
+            TrainingRun::resume(folder)?
         } else {
-            Training::begin(self.config.clone(), self.stream()?, folder)?
+            TrainingRun::begin(self.config.clone(), self.stream()?, folder)?
         };
         if !fit.is_finished() {
             fit.check_scope(&self.asked)?;
         }
         let epochs = f64::from(self.config.train.epochs);
         let finished = fit.run(&mut |moment| {
-            watch(match moment {
+            let share = match moment {
                 TrainEvent::Step { progress, done, of } => {
                     (f64::from(progress.epoch - 1) + done as f64 / of as f64) / epochs
                 }
                 TrainEvent::Epoch(report) => f64::from(report.epoch) / epochs,
-            })
+            };
+            if watch(share) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         if !finished {
             return Ok(None);
@@ -244,7 +245,7 @@ impl Cell {
         // What was asked before stays answered.
         let before = self.report()?.map(|report| report.results).unwrap_or_default();
         let asked = together(&self.asked, &before);
-        fit.into_trained()?.evaluate(&asked, &|_, _| ()).map(Some)
+        fit.into_trained()?.evaluate(&asked).map(Some)
     }
 
     fn stream(&self) -> Result<Stream> {

@@ -1,18 +1,17 @@
-//! The three protocols under one roof: what is asked of a stream, whoever asks.
+//! The three protocols and what they have in common.
 
 use super::dyglib::DyglibProtocol;
-use super::eval_pass::{EvalPass, Part, Setting};
+use super::eval_pass::{Part, Setting};
 use super::negative::Strategy;
-use super::split::Split;
 use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
-use crate::error::Result;
 use crate::event::{Events, Names};
 use serde::{Deserialize, Serialize};
 
 /// A way to evaluate, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[serde(tag = "name", rename_all = "lowercase")]
 pub enum Protocol {
     /// One stream that runs on; nobody sees ahead. The default.
@@ -43,6 +42,35 @@ pub struct EvalScope {
     pub strategies: Vec<Strategy>,
 }
 
+impl From<StreamProtocol> for Protocol {
+    fn from(protocol: StreamProtocol) -> Protocol {
+        Protocol::Stream(protocol)
+    }
+}
+
+impl From<DyglibProtocol> for Protocol {
+    fn from(protocol: DyglibProtocol) -> Protocol {
+        Protocol::Dyglib(protocol)
+    }
+}
+
+impl From<TgbProtocol> for Protocol {
+    fn from(protocol: TgbProtocol) -> Protocol {
+        Protocol::Tgb(protocol)
+    }
+}
+
+impl Default for EvalScope {
+    /// All events of the test part against random negatives.
+    fn default() -> EvalScope {
+        EvalScope {
+            parts: vec![Part::Test],
+            settings: vec![Setting::Transductive],
+            strategies: vec![Strategy::Random],
+        }
+    }
+}
+
 impl Protocol {
     /// Its name as the user writes it.
     pub fn name(&self) -> &'static str {
@@ -68,30 +96,6 @@ impl Protocol {
             Protocol::Stream(stream) => stream.visibility,
             Protocol::Dyglib(_) => Visibility::Event,
             Protocol::Tgb(tgb) => tgb.visibility,
-        }
-    }
-
-    /// The split of a stream.
-    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
-        match self {
-            Protocol::Stream(stream) => stream.split(subject.events),
-            Protocol::Dyglib(dyglib) => dyglib.split(subject),
-            Protocol::Tgb(tgb) => tgb.split(subject),
-        }
-    }
-
-    /// Exams that ask everything asked. A session that has observed training runs through each from
-    /// the same state.
-    pub fn passes(
-        &self,
-        subject: Subject<'_>,
-        split: &Split,
-        asked: &EvalScope,
-    ) -> Result<Vec<EvalPass>> {
-        match self {
-            Protocol::Stream(stream) => Ok(vec![stream.pass(subject.events, split, asked)?]),
-            Protocol::Dyglib(dyglib) => dyglib.passes(subject, split, asked),
-            Protocol::Tgb(tgb) => tgb.passes(subject, split, asked),
         }
     }
 }

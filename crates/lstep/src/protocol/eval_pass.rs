@@ -1,12 +1,12 @@
-//! An pass: steps that are scored and then revealed, and query_sets that say what is asked in them.
+//! An evaluation pass: steps that are scored and then revealed, and the query sets asked in them.
 //!
-//! One pass over an pass answers all its query_sets, so three kinds of negatives cost one pass of
-//! the state, not three.
+//! One pass over the stream answers all its query sets, so three kinds of negatives cost one pass
+//! of the state, not three.
 
 use super::negative::{Negatives, Strategy};
 use super::step::Visibility;
 use crate::error::{Error, Result};
-use crate::event::Events;
+use crate::event::{Events, Ragged};
 use crate::query::Queries;
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// What is asked in each step of an pass: some of its events, each against negatives.
+/// What is asked in each step of a pass: some of its events, each against negatives.
 #[derive(Debug, Clone)]
 pub struct QuerySet {
     /// The part the events are from.
@@ -59,13 +59,13 @@ pub struct QuerySet {
     pub setting: Setting,
     /// How the negatives were chosen.
     pub strategy: Strategy,
-    asked: Vec<u32>,
-    ends: Vec<usize>,
+    /// The events asked, a row for each step.
+    asked: Ragged<u32>,
     negatives: Negatives,
 }
 
 impl QuerySet {
-    /// A query_set from the events asked in each step, and their negatives in the same order.
+    /// A query set from the events asked in each step, and their negatives in the same order.
     pub fn new(
         part: Part,
         setting: Setting,
@@ -73,18 +73,14 @@ impl QuerySet {
         steps: impl IntoIterator<Item = Vec<u32>>,
         negatives: Negatives,
     ) -> Result<QuerySet> {
-        let (mut asked, mut ends) = (Vec::new(), Vec::new());
-        for step in steps {
-            asked.extend(step);
-            ends.push(asked.len());
-        }
-        fitting(&asked, &negatives)?;
-        Ok(QuerySet { part, setting, strategy, asked, ends, negatives })
+        let asked: Ragged<u32> = steps.into_iter().collect();
+        fitting(asked.values(), &negatives)?;
+        Ok(QuerySet { part, setting, strategy, asked, negatives })
     }
 
     /// The numbers of the events asked, in order.
     pub fn asked(&self) -> &[u32] {
-        &self.asked
+        self.asked.values()
     }
 
     /// The negatives, a row for each event asked.
@@ -94,22 +90,21 @@ impl QuerySet {
 
     /// Asks the same events against other negatives.
     pub fn replace_negatives(&mut self, negatives: Negatives) -> Result<()> {
-        fitting(&self.asked, &negatives)?;
+        fitting(self.asked.values(), &negatives)?;
         self.negatives = negatives;
         Ok(())
     }
 
     /// Which of the events asked belong to a step, as places in [`QuerySet::asked`].
     pub fn step(&self, step: usize) -> Range<usize> {
-        let start = if step == 0 { 0 } else { self.ends[step - 1] };
-        start..self.ends[step]
+        self.asked.span(step)
     }
 
     /// Adds the questions for some of the events asked. The true destination of each comes first,
     /// then its negatives; where negatives have sources of their own, each is a row of its own.
     pub fn ask(&self, events: &Events, places: Range<usize>, ask: &mut Queries) {
         for place in places {
-            let event = events.at(self.asked[place] as usize);
+            let event = events.at(self.asked.values()[place] as usize);
             let (sources, destinations) = self.negatives.row(place);
             match sources {
                 None => {
@@ -139,7 +134,7 @@ fn fitting(asked: &[u32], negatives: &Negatives) -> Result<()> {
     })
 }
 
-/// Steps to be scored and revealed in order, and the query_sets to be answered on the way.
+/// Steps to be scored and revealed in order, and the query sets to be answered on the way.
 #[derive(Debug, Clone)]
 pub struct EvalPass {
     /// What questions may see.
@@ -149,52 +144,47 @@ pub struct EvalPass {
     pub state_by_step: bool,
     /// What is asked.
     pub query_sets: Vec<QuerySet>,
-    order: Vec<u32>,
-    ends: Vec<usize>,
+    /// The events revealed, a row for each step.
+    reveals: Ragged<u32>,
 }
 
 impl EvalPass {
-    /// An pass from the events that each step reveals.
+    /// A pass from the events that each step reveals.
     ///
-    /// Refuses query_sets with another number of steps.
+    /// Refuses query sets with another number of steps.
     pub fn new(
         steps: impl IntoIterator<Item = Vec<u32>>,
         query_sets: Vec<QuerySet>,
         visibility: Visibility,
         state_by_step: bool,
     ) -> Result<EvalPass> {
-        let (mut order, mut ends) = (Vec::new(), Vec::new());
-        for step in steps {
-            order.extend(step);
-            ends.push(order.len());
-        }
+        let reveals: Ragged<u32> = steps.into_iter().collect();
         for query_set in &query_sets {
-            if query_set.ends.len() != ends.len() {
+            if query_set.asked.len() != reveals.len() {
                 return Err(Error::LengthMismatch {
-                    what: "steps of the pass and of a query_set",
-                    left: ends.len(),
-                    right: query_set.ends.len(),
+                    what: "steps of the pass and of a query set",
+                    left: reveals.len(),
+                    right: query_set.asked.len(),
                 });
             }
         }
-        Ok(EvalPass { visibility, state_by_step, query_sets, order, ends })
+        Ok(EvalPass { visibility, state_by_step, query_sets, reveals })
     }
 
     /// How many steps.
     pub fn steps(&self) -> usize {
-        self.ends.len()
+        self.reveals.len()
     }
 
     /// The numbers of the events that a step reveals, in order.
     pub fn reveals(&self, step: usize) -> &[u32] {
-        let start = if step == 0 { 0 } else { self.ends[step - 1] };
-        &self.order[start..self.ends[step]]
+        self.reveals.row(step)
     }
 
-    /// The same pass with only these of its query_sets.
+    /// The same pass with only these of its query sets.
     ///
     /// # Panics
-    /// If there is no such query_set.
+    /// If there is no such query set.
     #[must_use]
     pub fn only(&self, query_sets: &[usize]) -> EvalPass {
         EvalPass {
@@ -208,14 +198,14 @@ impl EvalPass {
 
     /// The number of the first event that the pass reveals: all before it have been observed.
     pub fn reveals_from(&self) -> u32 {
-        self.order.first().copied().unwrap_or(0)
+        self.reveals.values().first().copied().unwrap_or(0)
     }
 
-    /// How many candidates all query_sets ask about.
+    /// How many candidates all query sets ask about.
     pub fn pairs(&self) -> u64 {
         self.query_sets
             .iter()
-            .map(|query_set| (query_set.asked.len() + query_set.negatives.pairs()) as u64)
+            .map(|query_set| (query_set.asked().len() + query_set.negatives.pairs()) as u64)
             .sum()
     }
 }

@@ -1,9 +1,9 @@
 //! Which questions are asked, and what counts as known.
 //!
-//! A [`Protocol`] lays a [`Split`] over a stream and makes [`EvalPass`]s of it: steps to be scored
-//! and then revealed, with one [`QuerySet`] for each part, setting and kind of negatives. Models
-//! see only [`Queries`](crate::query::Queries), which carry no labels. [`dyglib`] and [`tgb`] are
-//! the field's habits, kept for comparison. Depends on `event` and `graph`.
+//! A [`Protocol`] laid over a stream is a [`Plan`]. It holds the [`Split`] and makes [`EvalPass`]es:
+//! steps to be scored and then revealed, with one [`QuerySet`] for each part, setting and kind of
+//! negatives. Models see only [`Queries`](crate::query::Queries), which carry no labels. [`dyglib`]
+//! and [`tgb`] are the field's habits, kept for comparison. Depends on `event` and `graph`.
 
 mod config;
 pub mod dyglib;
@@ -11,6 +11,7 @@ mod eval_pass;
 mod negative;
 mod negative_file;
 mod numbered;
+mod plan;
 mod split;
 mod step;
 mod stream;
@@ -20,6 +21,7 @@ pub use config::{EvalScope, Protocol, Subject};
 pub use eval_pass::{EvalPass, Part, QuerySet, Setting};
 pub use negative::{Negatives, Strategy, StreamSampler};
 pub use negative_file::{negatives_sha256, read_negatives, write_negatives};
+pub use plan::Plan;
 pub use split::Split;
 pub use step::{StepRule, Visibility, cut, cut_list};
 pub use stream::StreamProtocol;

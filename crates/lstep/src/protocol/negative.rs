@@ -18,7 +18,7 @@ use super::eval_pass::{Part, Setting};
 use super::split::Split;
 use crate::error::{Error, Remedy, Result};
 use crate::event::NodeSet;
-use crate::event::{Event, Events, NodeId, Time, pair_key};
+use crate::event::{Event, Events, NodeId, RowEnds, Time, pair_key};
 use crate::rng::KeyedRng;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -26,6 +26,7 @@ use std::ops::Range;
 /// How negatives are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Strategy {
     /// The true source with a destination drawn at random.
     Random,
@@ -52,7 +53,7 @@ impl std::fmt::Display for Strategy {
 /// For each event asked, the candidates that did not happen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Negatives {
-    ends: Vec<usize>,
+    rows: RowEnds,
     /// Absent where every negative has the true event's source.
     sources: Option<Vec<NodeId>>,
     destinations: Vec<NodeId>,
@@ -80,7 +81,7 @@ impl Negatives {
     pub fn push_destinations(&mut self, destinations: impl IntoIterator<Item = NodeId>) {
         assert!(self.sources.is_none(), "these negatives have sources of their own");
         self.destinations.extend(destinations);
-        self.ends.push(self.destinations.len());
+        self.rows.push(self.destinations.len());
     }
 
     /// Adds the row of the next event, with sources of their own.
@@ -93,17 +94,17 @@ impl Negatives {
             sources.push(source);
             self.destinations.push(destination);
         }
-        self.ends.push(self.destinations.len());
+        self.rows.push(self.destinations.len());
     }
 
     /// How many rows, one for each event asked.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.rows.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.rows.len() == 0
     }
 
     /// How many negatives in all rows together.
@@ -113,13 +114,12 @@ impl Negatives {
 
     /// Whether every row has just one negative, so that ranks say nothing.
     pub fn one_each(&self) -> bool {
-        self.ends.iter().enumerate().all(|(row, &end)| end == row + 1)
+        self.rows.one_each()
     }
 
     /// A row: the sources, unless they are the true event's, and the destinations.
     pub fn row(&self, row: usize) -> (Option<&[NodeId]>, &[NodeId]) {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        let span = start..self.ends[row];
+        let span = self.rows.span(row);
         (self.sources.as_ref().map(|sources| &sources[span.clone()]), &self.destinations[span])
     }
 }

@@ -5,6 +5,7 @@ use crate::event::{Names, NodeId};
 use rustc_hash::FxHashMap;
 
 /// The two columns of ids, and the node of each id.
+#[derive(Debug, Clone)]
 pub(super) struct Numbered {
     pub sources: Vec<i64>,
     pub destinations: Vec<i64>,

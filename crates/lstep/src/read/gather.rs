@@ -37,9 +37,9 @@ impl Part {
 }
 
 /// The stream as far as it has been read.
-pub(super) struct Gather<'a> {
-    file: &'a str,
-    time_column: &'a str,
+pub(super) struct Gather {
+    file: String,
+    time_column: String,
     sort: bool,
     /// Lines before the next part.
     lines: u64,
@@ -52,19 +52,13 @@ pub(super) struct Gather<'a> {
     pub rows: Vec<u32>,
 }
 
-impl<'a> Gather<'a> {
+impl Gather {
     /// `lines` is how many lines come before the first part, `names` are the nodes known before,
     /// usually none.
-    pub(super) fn new(
-        file: &'a str,
-        time_column: &'a str,
-        lines: u64,
-        names: Names,
-        sort: bool,
-    ) -> Self {
+    pub(super) fn new(file: &str, time_column: &str, lines: u64, names: Names, sort: bool) -> Self {
         Gather {
-            file,
-            time_column,
+            file: file.to_string(),
+            time_column: time_column.to_string(),
             sort,
             lines,
             names,
@@ -90,7 +84,7 @@ impl<'a> Gather<'a> {
             |event: usize| before + part.event_lines.get(event).map_or(0, |&line| u64::from(line));
         if (first + part.times.len()) as u64 > Events::MOST {
             return Err(InputFault::new(
-                self.file,
+                &self.file,
                 "has more than 2^32 - 1 events",
                 "split the file",
             )
@@ -107,10 +101,10 @@ impl<'a> Gather<'a> {
             {
                 let problem =
                     format!("is before the event above it, at {}", self.times.show(event - 1));
-                let fault = InputFault::new(self.file, problem, Remedy::Sort);
+                let fault = InputFault::new(&self.file, problem, Remedy::Sort);
                 return Err(fault
                     .line(line(event - first))
-                    .column(self.time_column)
+                    .column(&self.time_column)
                     .value(self.times.show(event))
                     .into());
             }
@@ -119,7 +113,7 @@ impl<'a> Gather<'a> {
         part.nodes.join(&mut self.names, &mut self.small, columns).map_err(|id| {
             let problem =
                 format!("is one node too many: a stream has at most {} nodes", self.names.len());
-            InputFault::new(self.file, problem, "split the file or merge ids").value(id)
+            InputFault::new(&self.file, problem, "split the file or merge ids").value(id)
         })?;
         self.features.extend(part.features);
         self.rows.extend(part.rows);
@@ -183,7 +177,7 @@ impl<'a> Gather<'a> {
     }
 
     fn time_fault(&self, fault: Refusal) -> InputFault {
-        InputFault::new(self.file, fault.problem, fault.remedy).column(self.time_column)
+        InputFault::new(&self.file, fault.problem, fault.remedy).column(&self.time_column)
     }
 }
 

@@ -23,7 +23,13 @@ pub(super) struct Input<'a> {
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-pub(super) const PARQUET: &[u8] = b"PAR1";
+const PARQUET: &[u8] = b"PAR1";
+
+/// Whether a file begins as a Parquet file does.
+pub(super) fn is_parquet(path: &Path) -> bool {
+    let mut head = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == PARQUET
+}
 
 impl<'a> Input<'a> {
     /// Opens a file, or standard input for `-`.

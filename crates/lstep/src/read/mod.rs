@@ -41,6 +41,10 @@ mod nodes;
 mod npy;
 mod number;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
 mod parquet;
 pub mod pickle;
 mod record;
@@ -61,7 +65,7 @@ use gather::Gather;
 use input::Input;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use table::Limits;
+use table::{Limits, Table};
 
 /// What this room's functions give: most fail with the library's error, some with a fault that a
 /// caller completes.
@@ -100,16 +104,11 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     if input::is_standard_input(path) {
         return read_stream("standard input", Input::open(path)?, format, options);
     }
-    let mut data = if format == Format::Parquet || parquet::is_parquet(path) {
+    let mut data = if format == Format::Parquet || input::is_parquet(path) {
         parquet::read_file(path, options)?
     } else {
-        table::read_table(
-            Input::open(path)?,
-            format,
-            options,
-            Limits::default(),
-            |opening, gather| finish_table(opening, gather, Some(path), options),
-        )?
+        let table = table::read_table(Input::open(path)?, format, options, Limits::default())?;
+        finish_table(table, Some(path), options)?
     };
     data.name = options::dataset_name(path);
     Ok(data)
@@ -143,9 +142,8 @@ fn read_stream(
     let mut data = if format == Format::Parquet || input.parquet {
         parquet::read_stream(input, options)?
     } else {
-        table::read_table(input, format, options, Limits::default(), |opening, gather| {
-            finish_table(opening, gather, None, options)
-        })?
+        let table = table::read_table(input, format, options, Limits::default())?;
+        finish_table(table, None, options)?
     };
     data.name = match name {
         "standard input" => "stdin".into(),
@@ -155,21 +153,17 @@ fn read_stream(
 }
 
 /// Joins a table's columns, with the features that lie beside the file in some layouts.
-fn finish_table(
-    opening: &table::Opening,
-    mut gather: Gather<'_>,
-    path: Option<&Path>,
-    options: &ReadOptions,
-) -> Result<Dataset> {
-    let mut features = gather.take_features(opening.columns.width())?;
-    let dgb = path.filter(|_| opening.format == Format::Dgb);
+fn finish_table(table: Table, path: Option<&Path>, options: &ReadOptions) -> Result<Dataset> {
+    let Table { format, columns, events: mut gather } = table;
+    let mut features = gather.take_features(columns.width())?;
+    let dgb = path.filter(|_| format == Format::Dgb);
     if let Some(path) = dgb
         && options.features != FeatureColumns::None
         && let Some(table) = dgb::event_features(path, gather.events(), &gather.rows)?
     {
         features = table;
     }
-    let mut data = finish(gather, features, opening.columns.ignored(), options)?;
+    let mut data = finish(gather, features, columns.ignored(), options)?;
     if let Some(path) = dgb
         && options.node_features.is_none()
     {
@@ -180,7 +174,7 @@ fn finish_table(
 
 /// Joins the columns and reads the nodes' features.
 fn finish(
-    gather: Gather<'_>,
+    gather: Gather,
     features: Features,
     ignored_columns: Vec<String>,
     options: &ReadOptions,

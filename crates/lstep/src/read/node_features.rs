@@ -8,6 +8,7 @@
 use super::Result;
 use super::gather::unless_zero;
 use super::input::Input;
+use super::input::is_parquet;
 use super::number::{self, Refusal};
 use super::record::{Blocks, End, Field, is_blank, preamble, split};
 use super::{dgb, parquet};
@@ -22,7 +23,7 @@ pub(super) fn read(path: &Path, names: &Names) -> Result<(Features, usize)> {
     if ending == "npy" {
         return Ok((dgb::node_rows(path, names)?, 0));
     }
-    if ending == "parquet" || ending == "pq" || parquet::is_parquet(path) {
+    if ending == "parquet" || ending == "pq" || is_parquet(path) {
         return parquet::read_node_features(path, names);
     }
     read_text(Input::open(path)?, names)

@@ -12,7 +12,7 @@ pub(super) use write::write;
 use super::Result;
 use super::columns::{Columns, Encoding, Role};
 use super::gather::{Gather, Part};
-use super::input::{Input, PARQUET};
+use super::input::Input;
 use super::node_features::{NodeRows, parse_side, side_column};
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
@@ -32,12 +32,6 @@ const ROWS: usize = 1 << 16;
 
 /// The key under which our own files say that the sides are separated.
 const SEPARATED: &str = "lstep.separated";
-
-/// Whether a file begins as a Parquet file does.
-pub(super) fn is_parquet(path: &Path) -> bool {
-    let mut head = [0; 4];
-    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == PARQUET
-}
 
 pub(super) fn read_file(path: &Path, options: &ReadOptions) -> Result<Dataset> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;

@@ -34,10 +34,10 @@ impl Default for Limits {
 }
 
 /// What the beginning of a table says about the rest.
-pub(super) struct Opening {
+struct Opening {
     /// The layout, after a look at the header.
-    pub format: Format,
-    pub columns: Columns,
+    format: Format,
+    columns: Columns,
     separator: u8,
     /// Where data begin in the first block.
     start: usize,
@@ -45,14 +45,21 @@ pub(super) struct Opening {
     lines: u64,
 }
 
-/// Reads a table's events. `then` finishes the work with what the header said and all events.
-pub(super) fn read_table<T>(
+/// A table that has been read: what its header says, and its events.
+pub(super) struct Table {
+    /// The layout, after a look at the header.
+    pub format: Format,
+    pub columns: Columns,
+    pub events: Gather,
+}
+
+/// Reads a table.
+pub(super) fn read_table(
     input: Input<'_>,
     format: Format,
     options: &ReadOptions,
     limits: Limits,
-    then: impl FnOnce(&Opening, Gather<'_>) -> Result<T>,
-) -> Result<T> {
+) -> Result<Table> {
     let Input { label, stream, compression, .. } = input;
     let fault = |error| Input::fault(&label, compression, error);
     let mut blocks = Blocks::new(stream, limits.block, options.separator);
@@ -88,7 +95,7 @@ pub(super) fn read_table<T>(
     if columns.truncated {
         gather.truncate_times()?;
     }
-    then(&opening, gather)
+    Ok(Table { format: opening.format, columns: opening.columns, events: gather })
 }
 
 fn next_blocks<R: Read>(blocks: &mut Blocks<R>, many: usize) -> std::io::Result<Vec<Vec<u8>>> {
@@ -319,10 +326,9 @@ mod tests {
 
     fn read_with(text: &str, options: &ReadOptions, limits: Limits) -> Result<Read> {
         let input = Input::new("e.csv".into(), text.as_bytes())?;
-        read_table(input, Format::Table, options, limits, |opening, mut gather| {
-            let features = gather.take_features(opening.columns.width())?;
-            gather.finish(features)
-        })
+        let Table { columns, mut events, .. } = read_table(input, Format::Table, options, limits)?;
+        let features = events.take_features(columns.width())?;
+        events.finish(features)
     }
 
     #[test]

@@ -10,16 +10,19 @@ mod answers;
 mod bars;
 mod bound;
 pub mod chart;
+#[cfg(feature = "experiments")]
 mod comparison;
 mod diagnostics;
 pub mod figures;
 mod page;
+#[cfg(feature = "experiments")]
 mod ranks;
 mod run;
 mod scale;
 mod stream;
 
 pub use bound::bound_page;
+#[cfg(feature = "experiments")]
 pub use comparison::comparison_page;
 pub use page::{Cell, Page, Table};
 pub use run::run_page;

@@ -1,15 +1,17 @@
-//! What a run says about itself: metrics beside everything that they depend on, for people and for
-//! programs.
+//! The report of an evaluation: metrics beside everything that they depend on.
 
 use crate::model::ModelConfig;
-use crate::protocol::{Negatives, Part, Protocol, Setting, Strategy};
+use crate::protocol::{Negatives, Protocol};
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
 use crate::settings::RunConfig;
+use crate::stream::Stream;
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
-/// The answer of an evaluation.
+/// The report of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EvaluationReport {
     /// The dataset's name.
     pub dataset: String,
@@ -37,39 +39,16 @@ pub struct EvaluationReport {
     pub version: String,
 }
 
-/// The numbers of one query_set.
+/// The numbers of one query set beside what they depend on. In JSON its [`Outcome`] is not nested,
+/// and in code its fields can be read as if they were the row's own: `row.ap`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ResultRow {
     /// The model with its settings.
     pub model: ModelConfig,
-    /// The part asked about.
-    #[serde(alias = "split")]
-    pub part: Part,
-    /// Which of its events.
-    pub setting: Setting,
-    /// The kind of negatives.
-    pub negatives: Strategy,
-    /// Average precision, the mean over steps.
-    pub ap: f64,
-    /// ROC-AUC, the mean over steps.
-    pub auc: f64,
-    /// Average precision over all scores together.
-    pub ap_pooled: f64,
-    /// ROC-AUC over all scores together.
-    pub auc_pooled: f64,
-    /// Mean reciprocal rank, where an event has more than one negative.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mrr: Option<f64>,
-    /// Share of true destinations at rank ten or better, where every event has more than ten
-    /// negatives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hits_10: Option<f64>,
-    /// Events asked.
-    pub events: usize,
-    /// Steps they came in.
-    pub steps: usize,
-    /// Candidates scored.
-    pub pairs: usize,
+    /// The numbers.
+    #[serde(flatten)]
+    pub outcome: Outcome,
     /// SHA-256 of the negatives as a file.
     pub negatives_sha256: String,
     /// Negatives drawn at random because history had too few pairs.
@@ -77,11 +56,17 @@ pub struct ResultRow {
     /// Negatives that meet in their own step after all, because nothing else was left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub negatives_meeting: usize,
-    /// Time for scoring, and for letting the state follow.
-    pub seconds: f64,
-    /// Events asked in a second of it.
+    /// Events asked in a second.
     #[serde(default)]
     pub events_per_second: f64,
+}
+
+impl Deref for ResultRow {
+    type Target = Outcome;
+
+    fn deref(&self) -> &Outcome {
+        &self.outcome
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -98,23 +83,53 @@ impl ResultRow {
     ) -> ResultRow {
         ResultRow {
             model,
-            part: outcome.part,
-            setting: outcome.setting,
-            negatives: outcome.strategy,
-            ap: outcome.ap,
-            auc: outcome.auc,
-            ap_pooled: outcome.ap_pooled,
-            auc_pooled: outcome.auc_pooled,
-            mrr: outcome.mrr,
-            hits_10: outcome.hits_10,
-            events: outcome.events,
-            steps: outcome.steps,
-            pairs: outcome.pairs,
             negatives_sha256,
             negatives_filled: negatives.filled,
             negatives_meeting: negatives.meeting,
-            seconds: outcome.seconds,
             events_per_second: outcome.events as f64 / outcome.seconds.max(1e-9),
+            outcome,
         }
+    }
+}
+
+impl EvaluationReport {
+    /// A report on a stream, so far without models and numbers.
+    pub(crate) fn about(stream: &Stream, protocol: &Protocol) -> EvaluationReport {
+        EvaluationReport {
+            dataset: stream.name.clone(),
+            nodes: stream.names.len(),
+            events: stream.log.len(),
+            protocol: protocol.name().to_string(),
+            protocol_settings: protocol.clone(),
+            model: String::new(),
+            results: Vec::new(),
+            settings: None,
+            training: None,
+            threads: rayon::current_num_threads(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_flat_in_json_and_rows_of_earlier_versions_are_read() {
+        let earlier = r#"{"model":{"name":"edgebank","memory":"unlimited"},"split":"test",
+            "setting":"transductive","negatives":"random","ap":0.1,"auc":0.2,"ap_pooled":0.3,
+            "auc_pooled":0.4,"mrr":0.5,"events":6,"steps":7,"pairs":12,"negatives_sha256":"ab",
+            "negatives_filled":8,"seconds":9.5}"#;
+        let row: ResultRow = serde_json::from_str(earlier).expect("a row of an earlier version");
+        assert_eq!((row.ap, row.mrr, row.hits_10, row.events), (0.1, Some(0.5), None, 6));
+        assert_eq!((row.negatives_meeting, row.events_per_second), (0, 0.0));
+        let written = serde_json::to_value(&row).expect("plain data");
+        let keys: Vec<&String> = written.as_object().expect("a row").keys().collect();
+        for key in ["part", "setting", "negatives", "ap", "mrr", "pairs", "seconds"] {
+            assert!(keys.iter().any(|known| *known == key), "{key} of {keys:?}");
+        }
+        assert!(!keys.iter().any(|key| ["outcome", "split", "hits_10"].contains(&key.as_str())));
+        assert_eq!(serde_json::from_value::<ResultRow>(written).expect("read back"), row);
     }
 }

@@ -1,16 +1,18 @@
 //! The numbers of one query set.
 
 use crate::protocol::{Part, Setting, Strategy};
+use serde::{Deserialize, Serialize};
 
-/// The numbers of one query_set.
-#[derive(Debug, Clone, PartialEq)]
+/// The numbers of one query set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The part asked about.
+    #[serde(alias = "split")]
     pub part: Part,
     /// Which of its events were asked.
     pub setting: Setting,
     /// The kind of negatives.
-    pub strategy: Strategy,
+    pub negatives: Strategy,
     /// Average precision, the mean over steps.
     pub ap: f64,
     /// ROC-AUC, the mean over steps.
@@ -20,9 +22,11 @@ pub struct Outcome {
     /// ROC-AUC over all scores together.
     pub auc_pooled: f64,
     /// Mean reciprocal rank, ties in the middle, where an event has more than one negative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrr: Option<f64>,
-    /// Share of events whose true destination ranks tenth or better, where an event has more than
-    /// ten negatives.
+    /// Share of events whose true destination ranks tenth or better, where every event has more
+    /// than ten negatives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits_10: Option<f64>,
     /// How many events were asked.
     pub events: usize,

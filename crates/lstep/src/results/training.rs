@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How training went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrainingSummary {
     /// Epochs done.
     pub epochs: u32,
@@ -54,6 +55,7 @@ impl EpochReport {
 
 /// What an epoch did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EpochReport {
     /// Its number, from 1.
     pub epoch: u32,
@@ -85,6 +87,7 @@ pub struct EpochReport {
 
 /// Validation with one kind of negatives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ValidationRow {
     /// Which.
     pub negatives: Strategy,

@@ -5,7 +5,9 @@ use crate::model::ModelConfig;
 use crate::serving::Bundle;
 use crate::settings::{DataConfig, RunConfig};
 use crate::stream::Stream;
-use crate::training::{RunFolder, TrainedRun, Training};
+use std::ops::ControlFlow;
+
+use crate::training::{RunFolder, TrainedRun, TrainingRun};
 
 /// A model trained for one short epoch on letters of thirty people at seconds 0 to 599.
 pub(super) fn bundle(model: &str) -> Bundle {
@@ -48,8 +50,8 @@ fn trained(model: &str, events: u32, settings: &[&str]) -> Bundle {
         .expect("settings");
     let place = tempfile::tempdir().expect("a folder");
     let folder = RunFolder::new(place.path().join("run"));
-    Training::begin(config, stream.clone(), folder.clone())
-        .and_then(|mut training| training.run(&mut |_| true))
+    TrainingRun::begin(config, stream.clone(), folder.clone())
+        .and_then(|mut training| training.run(&mut |_| ControlFlow::Continue(())))
         .expect("trained");
     Bundle::of_trained(TrainedRun::open_with(&folder, stream).expect("opened")).expect("made")
 }

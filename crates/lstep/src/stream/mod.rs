@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::event::{Clock, Events, Names, Side};
 use crate::graph::EventLog;
 use crate::read::Dataset;
+use std::borrow::Cow;
 
 /// A dataset with its log, ready to be asked about.
 #[derive(Debug, Clone)]
@@ -33,6 +34,18 @@ impl Stream {
             names.intern_integer(node as i64, Side::Source)?;
         }
         Ok(Stream { name: name.into(), log: EventLog::new(events), names, clock: Clock::Float })
+    }
+}
+
+impl<'a> From<&'a Stream> for Cow<'a, Stream> {
+    fn from(stream: &'a Stream) -> Cow<'a, Stream> {
+        Cow::Borrowed(stream)
+    }
+}
+
+impl From<Stream> for Cow<'_, Stream> {
+    fn from(stream: Stream) -> Self {
+        Cow::Owned(stream)
     }
 }
 

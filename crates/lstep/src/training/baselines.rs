@@ -5,13 +5,13 @@
 //! the same pass, in the same steps.
 
 use crate::error::Result;
-use crate::evaluation::ScoreLog;
-use crate::evaluation::{evaluate_recording, train_observing};
+use crate::evaluation::{EvalProgress, ScoreLog, evaluate_recording, train_observing};
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::{EvalScope, Part, Setting, Strategy};
 use crate::results::{EvaluationReport, ResultRow};
 use crate::settings::RunConfig;
 use crate::training::TrainedRun;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// A model's answers.
@@ -58,11 +58,11 @@ impl RunConfig {
 
 impl TrainedRun {
     /// Evaluates it as [`TrainedRun::evaluate`] does, keeps the scores, and asks the counting
-    /// models the same. `watch` is called with a model's name and how much of its pass is done.
+    /// models the same. `watch` is called after every step.
     pub fn evaluate_with_baselines(
         &self,
         asked: &EvalScope,
-        watch: &dyn Fn(&str, u64, u64),
+        watch: &mut dyn FnMut(EvalProgress<'_>) -> ControlFlow<()>,
     ) -> Result<EvaluationWithBaselines> {
         let started = Instant::now();
         let passes = self.passes(asked)?;
@@ -74,9 +74,9 @@ impl TrainedRun {
         let mut counting: Vec<ScoredModel> = Vec::new();
         for pass in &passes {
             let mut records = ScoreLog::of_pass(pass);
-            let told = |done, of| watch(&name, done, of);
+            let mut told = |done, of| watch(EvalProgress { model: &name, done, of });
             let outcomes =
-                evaluate_recording(self.trainer()?.as_mut(), log, pass, &told, &mut records)?;
+                evaluate_recording(self.trainer()?.as_mut(), log, pass, &mut told, &mut records)?;
             model.results.extend(self.rows(&self.config().model, pass, outcomes));
             model.records.extend(records);
             for (place, config) in counting_models().iter().enumerate() {
@@ -92,9 +92,9 @@ impl TrainedRun {
                 let mut records =
                     if counting.len() <= place { ScoreLog::of_pass(pass) } else { Vec::new() };
                 records.truncate(1);
-                let told = |done, of| watch(&name, done, of);
+                let mut told = |done, of| watch(EvalProgress { model: &name, done, of });
                 let outcomes =
-                    evaluate_recording(session.as_mut(), log, pass, &told, &mut records)?;
+                    evaluate_recording(session.as_mut(), log, pass, &mut told, &mut records)?;
                 let results = self.rows(config, pass, outcomes);
                 match counting.get_mut(place) {
                     Some(scored_model) => scored_model.results.extend(results),

@@ -1,9 +1,9 @@
-//! What a run stands on: settings, stream and split, the same from its first epoch to its last
+//! What a run depends on: settings, stream and plan, the same from its first epoch to its last
 //! question.
 
 use crate::error::Result;
 use crate::model::{FeatureWidths, StreamInfo, Trainer};
-use crate::protocol::{Split, Subject, Visibility};
+use crate::protocol::{EvalPass, EvalScope, Plan, Split, Subject, Visibility};
 use crate::read::read;
 use crate::settings::RunConfig;
 use crate::stream::Stream;
@@ -14,7 +14,7 @@ use std::time::Instant;
 pub(crate) struct RunContext {
     pub config: RunConfig,
     pub stream: Stream,
-    pub split: Split,
+    pub plan: Plan,
     pub info: StreamInfo,
     pub timings: SetupTimings,
 }
@@ -32,15 +32,13 @@ impl RunContext {
     /// Settings are complete from here on: the model has room for the stream's features.
     pub fn new(mut config: RunConfig, stream: Stream) -> Result<RunContext> {
         config.train.check()?;
-        let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
-        config.model =
-            config.model.widened_for(FeatureWidths { node: nodes.width(), edge: events.width() });
+        config.model = config.model.widened_for(feature_widths(&stream));
         let subject = Subject { events: stream.log.events(), names: &stream.names };
         let started = Instant::now();
-        let split = config.protocol.split(subject)?;
+        let plan = config.protocol.plan(subject)?;
         let timings = SetupTimings { reading: None, splitting: started.elapsed().as_secs_f64() };
-        let info = info(&stream.log, &split);
-        Ok(RunContext { config, stream, split, info, timings })
+        let info = info(&stream.log, plan.split());
+        Ok(RunContext { config, stream, plan, info, timings })
     }
 
     pub fn read(config: RunConfig) -> Result<RunContext> {
@@ -49,6 +47,19 @@ impl RunContext {
         let reading = Some(started.elapsed().as_secs_f64());
         let context = RunContext::new(config, stream)?;
         Ok(RunContext { timings: SetupTimings { reading, ..context.timings }, ..context })
+    }
+
+    pub fn split(&self) -> &Split {
+        self.plan.split()
+    }
+
+    /// The passes that answer everything in `scope`.
+    pub fn passes(&self, scope: &EvalScope) -> Result<Vec<EvalPass>> {
+        self.plan.passes(self.subject(), scope)
+    }
+
+    pub fn feature_widths(&self) -> FeatureWidths {
+        feature_widths(&self.stream)
     }
 
     pub fn subject(&self) -> Subject<'_> {
@@ -64,4 +75,9 @@ impl RunContext {
     pub fn visibility(&self) -> Visibility {
         self.config.protocol.visibility()
     }
+}
+
+fn feature_widths(stream: &Stream) -> FeatureWidths {
+    let (nodes, events) = (stream.log.node_features(), stream.log.events().features());
+    FeatureWidths { node: nodes.width(), edge: events.width() }
 }

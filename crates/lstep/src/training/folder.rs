@@ -45,6 +45,11 @@ impl RunFolder {
         self.file("config.toml").exists()
     }
 
+    /// What is needed to go on.
+    pub(super) fn last(&self) -> PathBuf {
+        self.file("last.safetensors")
+    }
+
     /// Weights, moments and state of the best epoch.
     pub(super) fn best(&self) -> PathBuf {
         self.file("best.safetensors")

@@ -1,14 +1,14 @@
-//! Training as a job that can be stopped at any moment, and gone on with from its folder.
+//! A run that is being trained: it can be stopped at any moment and resumed from its folder.
 //!
-//! `last.safetensors` is written after the training pass of every epoch, after its validation, and
+//! The last checkpoint is written after the training pass of every epoch, after its validation, and
 //! when asked to stop; what came after it is done again in the same way, so the end is the same to
 //! the bit. Since the pass is on the disk before validation begins, validation and evaluation may
 //! use up the state in memory: there is only ever one.
 
-use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
+use crate::checkpoint::{Checkpoint, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
-use crate::evaluation::evaluate;
-use crate::model::Trainer;
+use crate::evaluation::{evaluate, unwatched};
+use crate::model::{FeatureWidths, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule, Strategy};
 use crate::results::Outcome;
 use crate::results::{EpochReport, ValidationRow};
@@ -16,14 +16,16 @@ use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
 use crate::training::RunContext;
-use crate::training::RunFolder;
 use crate::training::TrainedRun;
 use crate::training::{Progress, Selection, TrainingStream, mean_quality};
+use crate::training::{RunFolder, RunStore};
 use std::fs;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// What training tells while it runs.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum TrainEvent<'a> {
     /// A step is done.
     Step {
@@ -39,9 +41,9 @@ pub enum TrainEvent<'a> {
 }
 
 /// A run that is being trained.
-pub struct Training {
+pub struct TrainingRun {
     context: RunContext,
-    folder: RunFolder,
+    store: RunStore,
     training: TrainingStream,
     validation: EvalPass,
     trainer: Box<dyn Trainer>,
@@ -50,9 +52,9 @@ pub struct Training {
     provenance: Provenance,
 }
 
-impl Training {
+impl TrainingRun {
     /// Starts a run in a folder that has none yet.
-    pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<Training> {
+    pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<TrainingRun> {
         if folder.holds_a_run() {
             return Err(Error::Exists {
                 path: folder.path().to_path_buf(),
@@ -60,48 +62,53 @@ impl Training {
                 remedy: Remedy::ResumeOrOtherFolder,
             });
         }
-        let fit = Training::prepare(RunContext::new(config, stream)?, folder)?;
-        fs::create_dir_all(fit.folder.path())
-            .map_err(|error| Error::io(fit.folder.path(), error))?;
-        fit.save("last.safetensors")?;
+        let store = RunStore::Folder(folder.clone());
+        let mut run = TrainingRun::prepare(RunContext::new(config, stream)?, store)?;
+        fs::create_dir_all(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
+        run.save()?;
         // The settings come last: a folder that has them has everything.
-        write_text(fit.folder.file("config.toml"), &fit.context.config.to_toml())?;
-        Ok(fit)
+        write_text(folder.file("config.toml"), &run.context.config.to_toml())?;
+        Ok(run)
+    }
+
+    /// Starts a run that is kept in memory.
+    pub fn begin_in_memory(config: RunConfig, stream: Stream) -> Result<TrainingRun> {
+        TrainingRun::prepare(RunContext::new(config, stream)?, RunStore::memory())
     }
 
     /// Says how long the stream took to read, for the report.
     #[must_use]
-    pub fn having_read_for(mut self, seconds: f64) -> Training {
+    pub fn having_read_for(mut self, seconds: f64) -> TrainingRun {
         self.context.timings.reading = Some(seconds);
         self
     }
 
     /// Goes on with the run in a folder.
-    pub fn resume(folder: RunFolder) -> Result<Training> {
+    pub fn resume(folder: RunFolder) -> Result<TrainingRun> {
         let context = RunContext::read(folder.config()?)?;
-        Training::resume_on(context, folder)
+        TrainingRun::resume_on(context, folder)
     }
 
     /// Goes on for longer with the run in a folder: `train.epochs` and `train.patience` may grow.
     /// It then ends as if it had been begun so.
-    pub fn resume_longer(folder: RunFolder, keys: &[String]) -> Result<Training> {
+    pub fn resume_longer(folder: RunFolder, keys: &[String]) -> Result<TrainingRun> {
         let config = folder.longer(keys)?;
-        let fit = Training::resume_on(RunContext::read(config)?, folder)?;
-        // Only what can be gone on with is changed.
-        write_text(fit.folder.file("config.toml"), &fit.context.config.to_toml())?;
-        Ok(fit)
+        let run = TrainingRun::resume_on(RunContext::read(config)?, folder.clone())?;
+        // Only what can be resumed is changed.
+        write_text(folder.file("config.toml"), &run.context.config.to_toml())?;
+        Ok(run)
     }
 
     /// Goes on with the run in a folder on a stream in memory, which has to be the one it began
     /// with.
-    pub fn resume_with(folder: RunFolder, stream: Stream) -> Result<Training> {
+    pub fn resume_with(folder: RunFolder, stream: Stream) -> Result<TrainingRun> {
         let context = RunContext::new(folder.config()?, stream)?;
-        Training::resume_on(context, folder)
+        TrainingRun::resume_on(context, folder)
     }
 
-    fn resume_on(context: RunContext, folder: RunFolder) -> Result<Training> {
-        let mut fit = Training::prepare(context, folder)?;
-        let path = fit.folder.file("last.safetensors");
+    fn resume_on(context: RunContext, folder: RunFolder) -> Result<TrainingRun> {
+        let path = folder.last();
+        let mut run = TrainingRun::prepare(context, RunStore::Folder(folder.clone()))?;
         let checkpoint = Checkpoint::read(&path)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
@@ -111,17 +118,17 @@ impl Training {
                 "start anew",
             )
         };
-        fit.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
-        fit.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
-        if fit.selection.best_epoch > 0 && !fit.folder.best().exists() {
-            return Err(fit.folder.without_best(true));
+        run.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
+        run.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
+        if run.selection.best_epoch > 0 && !folder.best().exists() {
+            return Err(folder.without_best(true));
         }
-        fit.provenance.load(fit.trainer.as_mut(), &path, checkpoint)?;
-        fit.keep_metrics_before(fit.progress.epoch)?;
-        Ok(fit)
+        run.provenance.load(run.trainer.as_mut(), &path, checkpoint)?;
+        keep_metrics_before(&folder, run.progress.epoch)?;
+        Ok(run)
     }
 
-    fn prepare(context: RunContext, folder: RunFolder) -> Result<Training> {
+    fn prepare(context: RunContext, store: RunStore) -> Result<TrainingRun> {
         let protocol = &context.config.protocol;
         let asked = EvalScope {
             parts: vec![Part::Validation],
@@ -132,11 +139,11 @@ impl Training {
                 context.config.train.select.clone()
             },
         };
-        let validation = protocol.passes(context.subject(), &context.split, &asked)?.swap_remove(0);
+        let validation = context.passes(&asked)?.swap_remove(0);
         let train = &context.config.train;
         let training = TrainingStream::new(
             &context.stream.log,
-            &context.split,
+            context.split(),
             protocol.step(),
             context.visibility(),
             train,
@@ -164,9 +171,9 @@ impl Training {
         let trainer = context.trainer()?;
         let provenance = Provenance::of(&context);
         let (progress, selection) = (Progress::start(1), Selection::default());
-        Ok(Training {
+        Ok(TrainingRun {
             context,
-            folder,
+            store,
             training,
             validation,
             trainer,
@@ -179,6 +186,11 @@ impl Training {
     /// The settings.
     pub fn config(&self) -> &RunConfig {
         &self.context.config
+    }
+
+    /// How many features a node and an event have.
+    pub(super) fn feature_widths(&self) -> FeatureWidths {
+        self.context.feature_widths()
     }
 
     /// How many numbers are learned.
@@ -198,11 +210,7 @@ impl Training {
 
     /// Refuses questions that this stream cannot be asked, before time goes into training.
     pub fn check_scope(&self, asked: &EvalScope) -> Result<()> {
-        self.context
-            .config
-            .protocol
-            .passes(self.context.subject(), &self.context.split, asked)
-            .map(drop)
+        self.context.passes(asked).map(drop)
     }
 
     /// Whether there is nothing left to do.
@@ -211,9 +219,12 @@ impl Training {
         self.progress.epoch > train.epochs || self.selection.waited >= train.patience
     }
 
-    /// Trains until it is finished or `watch` says to stop; either way everything is saved. Tells
+    /// Trains until it is finished or `watch` breaks; either way everything is saved. Returns
     /// whether it is finished.
-    pub fn run(&mut self, watch: &mut (dyn FnMut(TrainEvent<'_>) -> bool + Send)) -> Result<bool> {
+    pub fn run(
+        &mut self,
+        watch: &mut (dyn FnMut(TrainEvent<'_>) -> ControlFlow<()> + Send),
+    ) -> Result<bool> {
         while !self.is_finished() {
             let started = Instant::now();
             let of = self.training.events() as u64;
@@ -224,44 +235,44 @@ impl Training {
                 &mut |progress, done| watch(TrainEvent::Step { progress, done, of }),
             )?;
             if !complete {
-                self.save("last.safetensors")?;
+                self.save()?;
                 return Ok(false);
             }
             let share = 1.0 - f64::from(first) / self.training.steps() as f64;
             let train_seconds = started.elapsed().as_secs_f64();
-            self.save("last.safetensors")?;
+            self.save()?;
             self.trainer.swap_ema();
             let report = self.validate(train_seconds, share)?;
             self.trainer.swap_ema();
             if report.improved {
-                duplicate(&self.folder.file("last.safetensors"), &self.folder.best())?;
+                self.store.keep_as_best()?;
             }
-            let line = serde_json::to_string(&report).expect("a report is plain data");
-            append_line(self.folder.file("metrics.jsonl"), &line)?;
+            self.store.add_epoch(&report)?;
             self.progress = Progress::start(self.progress.epoch + 1);
             self.trainer.reset_state();
-            self.save("last.safetensors")?;
-            if !watch(TrainEvent::Epoch(&report)) {
+            self.save()?;
+            if watch(TrainEvent::Epoch(&report)).is_break() {
                 return Ok(self.is_finished());
             }
         }
         Ok(true)
     }
 
-    /// The best epoch, opened to be asked. The stream is not read again.
+    /// The best epoch, opened to be evaluated or used. The stream is not read again.
     pub fn into_trained(mut self) -> Result<TrainedRun> {
         self.trainer.reset_state();
-        TrainedRun::read(self.context, &self.folder, &self.provenance)
+        TrainedRun::read(self.context, self.store, &self.provenance)
     }
 
     /// The state streams on into validation.
     fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
         let started = Instant::now();
         let session = self.trainer.as_mut();
-        let outcomes = evaluate(session, &self.context.stream.log, &self.validation, &|_, _| ())?;
+        let outcomes =
+            evaluate(session, &self.context.stream.log, &self.validation, &mut unwatched)?;
         let (ap, auc) = mean_quality(&outcomes);
         let row = |outcome: &Outcome| ValidationRow {
-            negatives: outcome.strategy,
+            negatives: outcome.negatives,
             ap: outcome.ap,
             auc: outcome.auc,
         };
@@ -287,7 +298,7 @@ impl Training {
         })
     }
 
-    fn save(&self, name: &str) -> Result<()> {
+    fn save(&mut self) -> Result<()> {
         let mut checkpoint = Checkpoint::default();
         self.trainer.save(&mut checkpoint);
         let json = |value: serde_json::Result<String>| value.expect("progress is plain data");
@@ -295,17 +306,17 @@ impl Training {
         checkpoint.notes.insert("selection".into(), json(serde_json::to_string(&self.selection)));
         self.provenance.note(&mut checkpoint);
         checkpoint.notes.insert("version".into(), env!("CARGO_PKG_VERSION").into());
-        checkpoint.write(self.folder.file(name))
+        self.store.save(checkpoint)
     }
+}
 
-    /// Drops lines of epochs that will be done again.
-    fn keep_metrics_before(&self, epoch: u32) -> Result<()> {
-        let path = self.folder.file("metrics.jsonl");
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
-        let earlier = |line: &&str| {
-            serde_json::from_str::<EpochReport>(line).is_ok_and(|report| report.epoch < epoch)
-        };
-        let kept: String = text.lines().filter(earlier).flat_map(|line| [line, "\n"]).collect();
-        write_text(path, &kept)
-    }
+/// Drops lines of epochs that will be done again.
+fn keep_metrics_before(folder: &RunFolder, epoch: u32) -> Result<()> {
+    let path = folder.file("metrics.jsonl");
+    let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+    let earlier = |line: &&str| {
+        serde_json::from_str::<EpochReport>(line).is_ok_and(|report| report.epoch < epoch)
+    };
+    let kept: String = text.lines().filter(earlier).flat_map(|line| [line, "\n"]).collect();
+    write_text(path, &kept)
 }

@@ -1,20 +1,27 @@
 //! Resumable training: the training stream, epoch selection, the run folder, and an opened run.
+//!
+//! [`Training`] is the short way from a stream to a [`TrainedRun`]; [`TrainingRun`] is the run on
+//! the way there.
 
 mod baselines;
+mod builder;
 mod context;
 mod folder;
 mod job;
 mod provenance;
 mod run;
 mod selection;
+mod store;
 mod stream;
 
 pub use baselines::{EvaluationWithBaselines, ScoredModel};
+pub use builder::Training;
 pub(crate) use context::RunContext;
 pub use context::SetupTimings;
 pub use folder::RunFolder;
-pub use job::{TrainEvent, Training};
+pub use job::{TrainEvent, TrainingRun};
 pub(crate) use provenance::Provenance;
 pub use run::TrainedRun;
 pub use selection::{Selection, mean_quality};
+pub(crate) use store::RunStore;
 pub use stream::{Progress, TrainingStream};

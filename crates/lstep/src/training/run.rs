@@ -1,31 +1,27 @@
-//! A trained run, opened to be asked: evaluated, audited, or used.
+//! A trained run, opened to be evaluated, looked into or used.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::{Argument, Error, Remedy, Result};
-use crate::evaluation::evaluate;
+use crate::error::{Error, Result};
+use crate::evaluation::{Watch, evaluate, unwatched};
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
-use crate::protocol::{
-    EvalPass, EvalScope, Part, Protocol, QuerySet, Split, cut, negatives_sha256,
-};
+use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
 use crate::results::{EvaluationReport, ResultRow};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
-use crate::training::RunFolder;
 use crate::training::{RunContext, SetupTimings};
+use crate::training::{RunFolder, RunStore};
 use std::sync::Mutex;
 
 /// A trained run, opened to be asked.
 pub struct TrainedRun {
     pub(super) context: RunContext,
-    folder: RunFolder,
+    store: RunStore,
     /// The SHA-256 of its stream.
     stream_sha256: String,
-    /// How it is asked: as it was validated, unless somebody wants other questions.
-    protocol: Protocol,
     /// The trainer after training, until somebody uses its state up; then it is read again.
     fresh: Mutex<Option<Box<dyn Trainer>>>,
 }
@@ -44,27 +40,22 @@ impl TrainedRun {
 
     fn on(context: RunContext, folder: &RunFolder) -> Result<TrainedRun> {
         let provenance = Provenance::of(&context);
-        TrainedRun::read(context, folder, &provenance)
+        TrainedRun::read(context, RunStore::Folder(folder.clone()), &provenance)
     }
 
     pub(crate) fn read(
         context: RunContext,
-        folder: &RunFolder,
+        store: RunStore,
         provenance: &Provenance,
     ) -> Result<TrainedRun> {
-        let best = folder.best();
-        if !best.exists() {
-            return Err(folder.without_best(folder.epochs().is_ok_and(|epochs| !epochs.is_empty())));
-        }
+        let best = store.best()?;
         let mut trainer = context.trainer()?;
-        provenance.load(trainer.as_mut(), &best, Checkpoint::read(&best)?)?;
+        provenance.load(trainer.as_mut(), &store.best_path(), best)?;
         trainer.swap_ema();
-        let protocol = context.config.protocol.clone();
         Ok(TrainedRun {
             context,
-            folder: folder.clone(),
+            store,
             stream_sha256: provenance.stream().to_string(),
-            protocol,
             fresh: Mutex::new(Some(trainer)),
         })
     }
@@ -75,7 +66,7 @@ impl TrainedRun {
             return Ok(trainer);
         }
         let mut trainer = self.context.trainer()?;
-        trainer.load(Checkpoint::read(self.folder.best())?)?;
+        trainer.load(self.store.best()?)?;
         trainer.swap_ema();
         Ok(trainer)
     }
@@ -102,7 +93,7 @@ impl TrainedRun {
 
     /// The split of the stream.
     pub fn split(&self) -> &Split {
-        &self.context.split
+        self.context.split()
     }
 
     /// What came before training, in seconds.
@@ -111,10 +102,15 @@ impl TrainedRun {
     }
 
     /// Evaluates it: the state goes on from the end of training.
-    pub fn evaluate(
+    pub fn evaluate(&self, asked: &EvalScope) -> Result<EvaluationReport> {
+        self.evaluate_watching(asked, &mut unwatched)
+    }
+
+    /// The same, with a function that is called after every step.
+    pub fn evaluate_watching(
         &self,
         asked: &EvalScope,
-        watch: &dyn Fn(u64, u64),
+        watch: &mut Watch<'_>,
     ) -> Result<EvaluationReport> {
         let stream = &self.context.stream;
         let mut results = Vec::new();
@@ -133,19 +129,12 @@ impl TrainedRun {
         per_event: Option<usize>,
         questions: Option<usize>,
     ) -> Result<()> {
-        let Protocol::Stream(stream) = &mut self.protocol else {
-            let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
-            let (name, problem) = (self.protocol.name(), "it settles what is asked");
-            return Err(Error::refused("protocol", name, problem, remedy));
-        };
-        stream.per_event = per_event.unwrap_or(stream.per_event);
-        stream.questions = questions.or(stream.questions);
-        Ok(())
+        self.context.plan.ask_otherwise(per_event, questions)
     }
 
     /// The passes that ask everything asked.
     pub(crate) fn passes(&self, asked: &EvalScope) -> Result<Vec<EvalPass>> {
-        self.protocol.passes(self.context.subject(), &self.context.split, asked)
+        self.context.passes(asked)
     }
 
     /// Those of the questions that this stream can be asked, and which others cannot and why: some
@@ -180,7 +169,7 @@ impl TrainedRun {
         (possible, reasons)
     }
 
-    /// An pass's outcomes beside what they depend on.
+    /// A pass's outcomes beside what they depend on.
     pub(crate) fn rows(
         &self,
         model: &ModelConfig,
@@ -196,19 +185,13 @@ impl TrainedRun {
     }
 
     pub(crate) fn report(&self, results: Vec<ResultRow>) -> EvaluationReport {
-        let RunContext { config, stream, .. } = &self.context;
+        let RunContext { config, stream, plan, .. } = &self.context;
         EvaluationReport {
-            dataset: stream.name.clone(),
-            nodes: stream.names.len(),
-            events: stream.log.len(),
-            protocol: config.protocol.name().to_string(),
-            protocol_settings: self.protocol.clone(),
             model: config.model.to_string(),
             results,
             settings: Some(config.clone()),
-            training: self.folder.epochs().ok().and_then(TrainingSummary::of),
-            threads: rayon::current_num_threads(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
+            training: self.store.epochs().ok().and_then(TrainingSummary::of),
+            ..EvaluationReport::about(stream, plan.protocol())
         }
     }
 
@@ -244,11 +227,11 @@ impl TrainedRun {
         &self,
         mut step: impl FnMut(u32, &[Event]) -> Result<()>,
     ) -> Result<()> {
-        let RunContext { config, stream, split, .. } = &self.context;
+        let RunContext { config, stream, plan, .. } = &self.context;
         for part in [Part::Validation, Part::Test] {
             for span in cut(
                 stream.log.events(),
-                split.range(part),
+                plan.split().range(part),
                 config.protocol.step(),
                 self.context.visibility(),
             ) {
@@ -272,6 +255,6 @@ impl TrainedRun {
 
     /// Weights, moments and the state after training.
     pub(crate) fn checkpoint(&self) -> Result<Checkpoint<'static>> {
-        Checkpoint::read(self.folder.best())
+        self.store.best()
     }
 }

@@ -32,7 +32,7 @@ impl Selection {
         // TGB's negatives are asked alone.
         let mrr = validation
             .first()
-            .filter(|outcome| outcome.strategy == Strategy::Tgb)
+            .filter(|outcome| outcome.negatives == Strategy::Tgb)
             .and_then(|outcome| outcome.mrr);
         let improved = match mrr {
             Some(mrr) => self.best_mrr.is_none_or(|best| mrr - best > MRR_TOLERANCE * best),
@@ -77,11 +77,11 @@ mod tests {
         }
     }
 
-    fn validated(strategy: Strategy, ap: f64, auc: f64, mrr: Option<f64>) -> Outcome {
+    fn validated(negatives: Strategy, ap: f64, auc: f64, mrr: Option<f64>) -> Outcome {
         Outcome {
             part: Part::Validation,
             setting: Setting::Transductive,
-            strategy,
+            negatives,
             ap,
             auc,
             ap_pooled: ap,

@@ -16,7 +16,7 @@ use crate::rng::KeyedRng;
 use crate::settings::TrainConfig;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The events that may train, in a log of their own, cut into steps.
 pub struct TrainingStream {
@@ -82,8 +82,8 @@ impl TrainingStream {
         self.steps.len()
     }
 
-    /// Teaches one step of an epoch; tells its loss, if there was one.
-    pub fn new_trainer(
+    /// Trains on one step of an epoch. Returns its loss, if there was one.
+    pub fn train_step(
         &self,
         trainer: &mut dyn Trainer,
         epoch: u32,
@@ -145,13 +145,13 @@ impl TrainingStream {
         events.iter().map(negative).collect()
     }
 
-    /// The steps of an epoch that are left, from `progress` on. After each step `watch` sees how
-    /// far it is, and says whether to go on; tells whether the epoch is complete.
+    /// Runs the steps of an epoch that are left, from `progress` on, until `watch` breaks. It is
+    /// called after each step with the events done. Returns whether the epoch is complete.
     pub fn run_epoch(
         &self,
         trainer: &mut dyn Trainer,
         progress: &mut Progress,
-        watch: &mut (dyn FnMut(&Progress, u64) -> bool + Send),
+        watch: &mut (dyn FnMut(&Progress, u64) -> ControlFlow<()> + Send),
     ) -> Result<bool> {
         if progress.step == 0 {
             trainer.reset_state();
@@ -159,7 +159,7 @@ impl TrainingStream {
         lstep_tensor::awake(|| {
             while (progress.step as usize) < self.steps.len() {
                 if let Some(loss) =
-                    self.new_trainer(trainer, progress.epoch, progress.step as usize)?
+                    self.train_step(trainer, progress.epoch, progress.step as usize)?
                 {
                     if !loss.is_finite() {
                         return Err(Error::LossNotFinite { epoch: progress.epoch, loss });
@@ -169,7 +169,7 @@ impl TrainingStream {
                 }
                 let done = u64::from(self.steps[progress.step as usize].end);
                 progress.step += 1;
-                if !watch(progress, done) && (progress.step as usize) < self.steps.len() {
+                if watch(progress, done).is_break() && (progress.step as usize) < self.steps.len() {
                     return Ok(false);
                 }
             }
@@ -252,7 +252,9 @@ mod tests {
             let mut trainer = model.trainer(&info(&log, &split), 0, optimizer).expect("a model");
             let mut epoch = |epoch| {
                 training
-                    .run_epoch(trainer.as_mut(), &mut Progress::start(epoch), &mut |_, _| true)
+                    .run_epoch(trainer.as_mut(), &mut Progress::start(epoch), &mut |_, _| {
+                        ControlFlow::Continue(())
+                    })
                     .expect("an epoch");
                 weights(trainer.as_ref())
             };

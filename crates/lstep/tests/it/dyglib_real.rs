@@ -4,15 +4,14 @@
 //! The streams are not part of the repository: `LSTEP_DATA` names the folder that holds
 //! `NAME/events.csv.gz`. Without it, or without a stream, the test says so and passes.
 
-use lstep::evaluation::{EvaluatedModel, Evaluation};
+use lstep::evaluation::Evaluation;
 use lstep::event::NodeId;
 use lstep::model::{Memory, ModelConfig};
+use lstep::protocol::Strategy;
 use lstep::protocol::dyglib::DyglibProtocol;
 use lstep::protocol::dyglib::{
     EdgeColumns, EmulatedPart, EmulatedSplit, EmulatedStrategy, Sampler,
 };
-use lstep::protocol::{EvalScope, Protocol, Setting};
-use lstep::protocol::{Part, Strategy};
 use lstep::read::{Dataset, ReadOptions, read};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
@@ -177,22 +176,12 @@ fn edgebank_has_the_numbers_of_python() {
     ];
     for (name, expected) in fixture(include_str!("../fixtures/dyglib/edgebank_reference.json")) {
         let Some(dataset) = dataset(&name) else { continue };
-        let evaluation = Evaluation {
-            protocol: Protocol::Dyglib(DyglibProtocol::default()),
-            asked: EvalScope {
-                parts: vec![Part::Test],
-                settings: vec![Setting::Transductive],
-                strategies: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
-            },
-            models: memories
-                .iter()
-                .map(|&(_, memory)| EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory }))
-                .collect(),
-            read_negatives: None,
-            write_negatives: None,
-        };
-        let report =
-            evaluation.run(&lstep::stream::Stream::from(dataset), &|_, _, _| ()).expect("numbers");
+        let report = Evaluation::new(&lstep::stream::Stream::from(dataset))
+            .protocol(DyglibProtocol::default())
+            .negatives([Strategy::Random, Strategy::Historical, Strategy::Inductive])
+            .models(memories.map(|(_, memory)| ModelConfig::EdgeBank { memory }))
+            .run()
+            .expect("numbers");
         assert_eq!(report.results.len(), 12);
         for (row, (memory, word)) in
             report.results.iter().zip(memories.iter().flat_map(|(memory, _)| {

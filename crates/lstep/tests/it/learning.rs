@@ -11,8 +11,9 @@ use lstep::query::Queries;
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::settings::{DataConfig, RunConfig, TrainConfig};
 use lstep::stream::{Stream, info};
-use lstep::training::{Progress, RunFolder, Training, TrainingStream};
+use lstep::training::{Progress, RunFolder, TrainingRun, TrainingStream};
 use lstep_tensor::Matmul;
+use std::ops::ControlFlow;
 
 const STEP: usize = 50;
 /// Where validation and test begin, as shares of the time.
@@ -61,7 +62,9 @@ fn epoch(trainer: &mut dyn Trainer, train: &TrainConfig, log: &EventLog, split: 
     let rule = StepRule::Events(STEP as u32);
     let training = TrainingStream::new(log, split, rule, Visibility::Event, train).expect("events");
     let mut progress = Progress::start(1);
-    training.run_epoch(trainer, &mut progress, &mut |_, _| true).expect("an epoch");
+    training
+        .run_epoch(trainer, &mut progress, &mut |_, _| ControlFlow::Continue(()))
+        .expect("an epoch");
     progress.loss()
 }
 
@@ -95,7 +98,7 @@ fn a_run_has_room_for_features_wider_than_its_settings() {
         let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
         let folder = tempfile::tempdir().expect("a folder");
         let folder = RunFolder::new(folder.path().join("run"));
-        let mut fit = Training::begin(config, stream, folder.clone()).expect("begun");
+        let mut fit = TrainingRun::begin(config, stream, folder.clone()).expect("begun");
         let written = folder.config().expect("its settings").model;
         assert_eq!(
             written,
@@ -106,7 +109,7 @@ fn a_run_has_room_for_features_wider_than_its_settings() {
         let mut steps = 0;
         let mut watch = |_: lstep::training::TrainEvent<'_>| {
             steps += 1;
-            steps < 3
+            if steps < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         assert!(!fit.run(&mut watch).expect("features have room"), "stopped before its end");
     }
@@ -215,7 +218,13 @@ fn threads_change_no_loss_and_no_weight_whichever_way_layers_multiply() {
                     .expect("events");
             let mut progress = Progress::start(1);
             training
-                .run_epoch(trainer.as_mut(), &mut progress, &mut |progress, _| progress.step < 3)
+                .run_epoch(trainer.as_mut(), &mut progress, &mut |progress, _| {
+                    if progress.step < 3 {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                })
                 .expect("batches");
             let mut checkpoint = Checkpoint::default();
             trainer.save(&mut checkpoint);

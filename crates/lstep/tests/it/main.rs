@@ -2,6 +2,7 @@
 
 mod dyglib_pyset;
 mod dyglib_real;
+mod examples;
 mod laws;
 mod learning;
 mod metric_reference;

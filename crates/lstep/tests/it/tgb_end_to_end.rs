@@ -4,10 +4,9 @@
 //! EdgeBank's scores are the same in both programs, so every number has to be: the split, the
 //! negatives of each event, what a batch may know, ranks with their ties, and the mean.
 
-use lstep::evaluation::{EvaluatedModel, Evaluation};
-use lstep::model::{Memory, ModelConfig};
+use lstep::evaluation::Evaluation;
+use lstep::protocol::Part;
 use lstep::protocol::tgb::TgbProtocol;
-use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use lstep::read::{ReadOptions, read};
 use lstep::stream::Stream;
 use serde_json::Value;
@@ -27,18 +26,13 @@ fn mrr_on_validation_and_test_equals_that_of_py_tgb() {
     let theirs: Value = serde_json::from_str(&text).expect("the fixture is JSON");
     let events = folder().join("tgbl-sample_edgelist.csv");
     let stream = Stream::from(read(&events, &ReadOptions::default()).expect("the fixture"));
-    let evaluation = Evaluation {
-        protocol: Protocol::Tgb(TgbProtocol::for_dataset(&stream.name, Some(folder()))),
-        asked: EvalScope {
-            parts: vec![Part::Validation, Part::Test],
-            settings: vec![Setting::Transductive],
-            strategies: vec![Strategy::Tgb],
-        },
-        models: vec![EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
-        read_negatives: None,
-        write_negatives: None,
-    };
-    let report = evaluation.run(&stream, &|_, _, _| ()).expect("a good stream");
+    let report = Evaluation::new(&stream)
+        .model("edgebank")
+        .expect("known")
+        .protocol(TgbProtocol::for_dataset(&stream.name, Some(folder())))
+        .parts([Part::Validation, Part::Test])
+        .run()
+        .expect("a good stream");
     assert_eq!(report.results.len(), 2);
     for (row, part) in report.results.iter().zip(["val", "test"]) {
         let theirs = &theirs[part];

@@ -4,28 +4,30 @@ use super::super::{ComparedDataset, FailedCell};
 use super::*;
 use crate::model::{Memory, ModelConfig};
 use crate::protocol::{EvalScope, Protocol, Setting, Strategy, StreamProtocol};
-use crate::results::ResultRow;
+use crate::results::{Outcome, ResultRow};
 
 fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
     let config = ModelConfig::EdgeBank { memory: Memory::Unlimited };
     let row = ResultRow {
         model: config.clone(),
-        part: Part::Test,
-        setting: Setting::Transductive,
-        negatives: Strategy::Random,
-        ap,
-        auc: 0.5,
-        ap_pooled: ap,
-        auc_pooled: 0.5,
-        mrr: None,
-        hits_10: None,
-        events: 10,
-        steps: 1,
-        pairs: 20,
+        outcome: Outcome {
+            part: Part::Test,
+            setting: Setting::Transductive,
+            negatives: Strategy::Random,
+            ap,
+            auc: 0.5,
+            ap_pooled: ap,
+            auc_pooled: 0.5,
+            mrr: None,
+            hits_10: None,
+            events: 10,
+            steps: 1,
+            pairs: 20,
+            seconds: 0.1,
+        },
         negatives_sha256: String::new(),
         negatives_filled: 0,
         negatives_meeting: 0,
-        seconds: 0.1,
         events_per_second: 1.0,
     };
     CellResult {

@@ -20,5 +20,5 @@ pub mod pyset;
 mod split;
 
 pub use negative::{EmulatedPart, EmulatedStrategy, Sampler};
-pub use protocol::DyglibProtocol;
+pub use protocol::{DyglibProtocol, Emulation};
 pub use split::{EdgeColumns, EmulatedSplit};

@@ -26,31 +26,25 @@ impl Default for DyglibProtocol {
 }
 
 impl DyglibProtocol {
-    /// The split, with the nodes held out that DyGLib holds out.
-    pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
-        let numbered = Columned::new(subject);
-        let emulated = EmulatedSplit::new(numbered.columns()?)?;
+    /// The split, with the nodes held out that DyGLib holds out, and the emulation that found them.
+    pub fn emulate(&self, subject: Subject<'_>) -> Result<(Split, Emulation)> {
+        let times: Vec<f64> = subject.events.times().iter().map(|time| time.value()).collect();
+        let ids = Numbered::new(subject, Names::number);
+        let emulated =
+            EmulatedSplit::new(EdgeColumns::new(&ids.sources, &ids.destinations, &times)?)?;
         let mut split = Split::chronological(subject.events, 0.7, 0.85)?;
-        let held_out =
-            emulated.sampled.iter().map(|number| numbered.numbered.nodes[number]).collect();
+        let held_out = emulated.sampled.iter().map(|number| ids.nodes[number]).collect();
         split.hold_out(subject.events, held_out);
-        Ok(split)
+        Ok((split, Emulation { ids, times, split: emulated }))
     }
 
-    /// An pass for each part and setting: each has batches of its own, and the state evolves over
+    /// A pass for each part and setting: each has batches of its own, and the state evolves over
     /// the events asked only.
-    pub fn passes(
-        &self,
-        subject: Subject<'_>,
-        _: &Split,
-        asked: &EvalScope,
-    ) -> Result<Vec<EvalPass>> {
+    pub fn passes(&self, emulation: &Emulation, asked: &EvalScope) -> Result<Vec<EvalPass>> {
         if self.step == 0 {
             return Err(Error::setting("step", 0, "a step has at least one event"));
         }
-        let numbered = Columned::new(subject);
-        let columns = numbered.columns()?;
-        let split = EmulatedSplit::new(columns)?;
+        let (columns, split) = (emulation.columns(), &emulation.split);
         let size = self.step as usize;
         let batches = |rows: &[usize]| -> Vec<Vec<u32>> {
             rows.chunks(size).map(|batch| batch.iter().map(|&row| row as u32).collect()).collect()
@@ -59,14 +53,14 @@ impl DyglibProtocol {
         for &part in &asked.parts {
             for &setting in &asked.settings {
                 let emulated = emulated_part(part, setting);
-                let rows = emulated.events(&split);
+                let rows = emulated.events(split);
                 // Test goes on from the state after validation.
                 let before = if part == Part::Test { batches(&split.val) } else { Vec::new() };
                 let mut query_sets = Vec::new();
                 for &strategy in &asked.strategies {
                     let mut sampler =
-                        Sampler::new(columns, &split, emulated, emulated_strategy(strategy)?)?;
-                    let negatives = numbered.negatives(&mut sampler, strategy, rows, size)?;
+                        Sampler::new(columns, split, emulated, emulated_strategy(strategy)?)?;
+                    let negatives = emulation.negatives(&mut sampler, strategy, rows, size)?;
                     let steps = before.iter().map(|_| Vec::new()).chain(batches(rows));
                     query_sets.push(QuerySet::new(part, setting, strategy, steps, negatives)?);
                 }
@@ -96,20 +90,22 @@ fn emulated_strategy(strategy: Strategy) -> Result<EmulatedStrategy> {
     }
 }
 
-/// The stream with the ids DyGLib's pre-processing gives its nodes.
-struct Columned {
-    numbered: Numbered,
+/// A stream as DyGLib sees it: the ids its pre-processing gives the nodes, and its split.
+#[derive(Debug, Clone)]
+pub struct Emulation {
+    ids: Numbered,
     times: Vec<f64>,
+    split: EmulatedSplit,
 }
 
-impl Columned {
-    fn new(subject: Subject<'_>) -> Columned {
-        let times = subject.events.times().iter().map(|time| time.value()).collect();
-        Columned { numbered: Numbered::new(subject, Names::number), times }
-    }
-
-    fn columns(&self) -> Result<EdgeColumns<'_>> {
-        EdgeColumns::new(&self.numbered.sources, &self.numbered.destinations, &self.times)
+impl Emulation {
+    /// The columns, which were checked when the split was made.
+    fn columns(&self) -> EdgeColumns<'_> {
+        EdgeColumns {
+            sources: &self.ids.sources,
+            destinations: &self.ids.destinations,
+            times: &self.times,
+        }
     }
 
     fn negatives(
@@ -127,13 +123,9 @@ impl Columned {
         for batch in rows.chunks(size) {
             for (source, destination) in sampler.negatives(batch)? {
                 match strategy {
-                    Strategy::Random => {
-                        negatives.push_destinations([self.numbered.nodes[&destination]])
-                    }
-                    _ => negatives.push_pairs([(
-                        self.numbered.nodes[&source],
-                        self.numbered.nodes[&destination],
-                    )]),
+                    Strategy::Random => negatives.push_destinations([self.ids.nodes[&destination]]),
+                    _ => negatives
+                        .push_pairs([(self.ids.nodes[&source], self.ids.nodes[&destination])]),
                 }
             }
         }

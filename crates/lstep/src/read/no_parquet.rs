@@ -1,0 +1,48 @@
+//! What a build without the feature `parquet` says about Parquet files.
+
+use super::input::Input;
+use super::{Dataset, ReadOptions, Result};
+use crate::error::InputFault;
+use crate::event::{Features, Names};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+pub(super) fn read_file(path: &Path, _: &ReadOptions) -> Result<Dataset> {
+    Err(refused(&path.display().to_string()).into())
+}
+
+pub(super) fn read_stream(input: Input<'_>, _: &ReadOptions) -> Result<Dataset> {
+    Err(refused(&input.label).into())
+}
+
+pub(super) fn read_node_features(path: &Path, _: &Names) -> Result<(Features, usize)> {
+    Err(refused(&path.display().to_string()).into())
+}
+
+pub(super) fn write(_: BufWriter<File>, _: &Dataset) -> io::Result<()> {
+    let problem = "this build of lstep has no Parquet: build it with the feature `parquet`";
+    Err(io::Error::new(io::ErrorKind::Unsupported, problem))
+}
+
+fn refused(file: &str) -> InputFault {
+    let problem = "is a Parquet file, and this build of lstep has no Parquet";
+    InputFault::new(
+        file,
+        problem,
+        "build it with the feature `parquet`, or convert the file to CSV",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::{ReadOptions, read_from};
+
+    #[test]
+    fn a_parquet_file_is_refused_with_the_feature_s_name() {
+        let error = read_from("events", &b"PAR1 and the rest"[..], &ReadOptions::default())
+            .expect_err("no Parquet here")
+            .to_string();
+        assert!(error.contains("feature `parquet`"), "{error}");
+    }
+}
