@@ -88,6 +88,7 @@
 //! assert_eq!(scores.values().len(), 2);
 //! # Ok::<(), lstep::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 
 pub mod audit;
 pub mod checkpoint;
@@ -115,3 +116,7 @@ pub mod stream;
 pub mod training;
 
 pub use error::{Error, Result};
+
+// Unit tests build streams with macros of lstep-testkit, which name types by the path `::lstep`.
+#[cfg(test)]
+extern crate self as lstep;

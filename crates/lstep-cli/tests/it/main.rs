@@ -1,13 +1,12 @@
 //! Journeys through the real command.
 
-mod command;
 mod compare;
+mod compat;
 mod data;
 mod host;
 mod journey;
 mod real_data;
 mod report;
 mod scoring;
-mod small;
 mod tgb;
 mod training;

@@ -1,7 +1,7 @@
 //! The Temporal Graph Benchmark from end to end: files in its form, training that selects on MRR,
 //! and MRR on validation and test.
 
-use crate::command::{json, refused};
+use lstep_testkit::command::{json, refused};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -59,10 +59,7 @@ fn training_on_tgb_s_files_selects_on_mrr_and_reports_it_for_both_parts() {
     let evaluated = json(&["evaluate", &run, "--part", "validation,test", "--json"]);
     for rows in [&report["results"], &evaluated["results"]] {
         let rows = rows.as_array().expect("a list");
-        assert_eq!(
-            rows.iter().map(|row| &row["part"]).collect::<Vec<_>>(),
-            ["validation", "test"]
-        );
+        assert_eq!(rows.iter().map(|row| &row["part"]).collect::<Vec<_>>(), ["validation", "test"]);
         for row in rows {
             assert_eq!(row["negatives"], "tgb");
             let (events, pairs) = (
