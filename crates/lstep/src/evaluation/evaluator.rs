@@ -232,8 +232,8 @@ impl<'a> SetMetrics<'a> {
     }
 
     fn outcome(self, observing: Duration) -> Outcome {
-        let mean = self.means.mean().expect("a query_set asks about at least one event");
-        let pooled = self.means.pooled().expect("a query_set asks about at least one event");
+        let mean = self.means.mean().expect("a query set asks about at least one event");
+        let pooled = self.means.pooled().expect("a query set asks about at least one event");
         let asked = self.query_set.asked().len();
         Outcome {
             part: self.query_set.part,

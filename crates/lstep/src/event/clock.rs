@@ -1,7 +1,7 @@
 //! How the file's times became numbers, kept exactly, and how a number is shown as the file would.
 //!
 //! A double holds every integer up to 2^53. Integers beyond that (nanoseconds since 1970, say) are
-//! counted from an provenance, the earliest time; a stream whose own span is longer than 2^53 is
+//! counted from an origin, the earliest time; a stream whose own span is longer than 2^53 is
 //! refused by the reader. Depends on `Time` only.
 
 mod calendar;
@@ -18,19 +18,19 @@ pub(crate) const EXACT: i64 = 1 << 53;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Clock {
-    /// Integers in a unit that only the file's author knows, counted from `provenance`.
+    /// Integers in a unit that only the file's author knows, counted from `origin`.
     Integer {
         /// The file's time at [`Time`] zero.
-        provenance: i64,
+        origin: i64,
     },
     /// Decimal numbers, taken as they are.
     Float,
-    /// Dates and times of ISO 8601, counted in `unit` from `provenance`.
+    /// Dates and times of ISO 8601, counted in `unit` from `origin`.
     Iso8601 {
         /// The coarsest unit that holds all times of the file exactly.
         unit: Unit,
         /// Units from 1970-01-01T00:00:00Z to [`Time`] zero.
-        provenance: i64,
+        origin: i64,
     },
 }
 
@@ -80,17 +80,17 @@ impl Clock {
         let value = time.value();
         match self {
             Clock::Float => format!("{value:?}"),
-            Clock::Integer { provenance } if value.fract() == 0.0 => {
-                (value as i128 + i128::from(*provenance)).to_string()
+            Clock::Integer { origin } if value.fract() == 0.0 => {
+                (value as i128 + i128::from(*origin)).to_string()
             }
-            Clock::Integer { provenance } => format!("{:?}", value + *provenance as f64),
-            Clock::Iso8601 { unit, provenance } => {
+            Clock::Integer { origin } => format!("{:?}", value + *origin as f64),
+            Clock::Iso8601 { unit, origin } => {
                 // A moment between two units (a query, never an event) is shown with nanoseconds.
                 let whole = value.floor();
                 let nanoseconds_per_unit = i128::from(1_000_000_000 / unit.per_second());
                 let between = ((value - whole) * nanoseconds_per_unit as f64) as i128;
                 Instant::from_nanoseconds(
-                    (whole as i128 + i128::from(*provenance)) * nanoseconds_per_unit + between,
+                    (whole as i128 + i128::from(*origin)) * nanoseconds_per_unit + between,
                 )
                 .show(if between == 0 { *unit } else { Unit::Nanosecond })
             }
@@ -103,15 +103,15 @@ impl Clock {
         let text = text.trim();
         match self {
             Clock::Float => Time::new(text.parse().ok()?),
-            Clock::Integer { provenance } => match text.parse::<i64>() {
-                Ok(number) => exact(i128::from(number) - i128::from(*provenance)),
-                Err(_) => Time::new(text.parse::<f64>().ok()? - *provenance as f64),
+            Clock::Integer { origin } => match text.parse::<i64>() {
+                Ok(number) => exact(i128::from(number) - i128::from(*origin)),
+                Err(_) => Time::new(text.parse::<f64>().ok()? - *origin as f64),
             },
-            Clock::Iso8601 { unit, provenance } => {
+            Clock::Iso8601 { unit, origin } => {
                 let nanoseconds = Instant::parse(text)?.nanoseconds();
                 let nanoseconds_per_unit = i128::from(1_000_000_000 / unit.per_second());
                 let whole =
-                    exact(nanoseconds.div_euclid(nanoseconds_per_unit) - i128::from(*provenance))?;
+                    exact(nanoseconds.div_euclid(nanoseconds_per_unit) - i128::from(*origin))?;
                 let between = nanoseconds.rem_euclid(nanoseconds_per_unit) as f64
                     / nanoseconds_per_unit as f64;
                 Time::new(whole.value() + between)
@@ -135,11 +135,11 @@ mod tests {
 
     #[test]
     fn integers_print_back_exactly_whatever_the_origin() {
-        let clock = Clock::Integer { provenance: 1_700_000_000_123_456_789 };
+        let clock = Clock::Integer { origin: 1_700_000_000_123_456_789 };
         assert_eq!(clock.show(time(5.0)), "1700000000123456794");
         assert_eq!(clock.parse("1700000000123456794"), Some(time(5.0)));
-        assert_eq!(clock.parse("0"), None, "further from the provenance than 2^53");
-        let clock = Clock::Integer { provenance: 0 };
+        assert_eq!(clock.parse("0"), None, "further from the origin than 2^53");
+        let clock = Clock::Integer { origin: 0 };
         assert_eq!(clock.show(time(1_254_192_988.0)), "1254192988");
         assert_eq!(clock.parse("-12"), Some(time(-12.0)));
         assert_eq!(clock.parse("12.5"), Some(time(12.5)));
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn dates_print_back_in_utc_with_their_unit() {
-        let clock = Clock::Iso8601 { unit: Unit::Millisecond, provenance: 0 };
+        let clock = Clock::Iso8601 { unit: Unit::Millisecond, origin: 0 };
         let moment = clock.parse("2021-03-04T05:06:07.089+01:00").expect("a date");
         assert_eq!(clock.show(moment), "2021-03-04T04:06:07.089Z");
         assert_eq!(clock.parse("2021-03-04"), Some(time(1_614_816_000_000.0)));
         assert_eq!(clock.seconds_per_unit(), Some(0.001));
-        let days = Clock::Iso8601 { unit: Unit::Second, provenance: 0 };
+        let days = Clock::Iso8601 { unit: Unit::Second, origin: 0 };
         assert_eq!(days.show(time(-1.0)), "1969-12-31T23:59:59Z");
         assert_eq!(days.show(time(0.5)), "1970-01-01T00:00:00.500000000Z");
         assert_eq!(days.parse("1970-01-01T00:00:00.5"), Some(time(0.5)));
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn a_clock_is_stored_as_plain_words() {
-        let clock = Clock::Iso8601 { unit: Unit::Second, provenance: 0 };
+        let clock = Clock::Iso8601 { unit: Unit::Second, origin: 0 };
         let stored = serde_json::to_string(&clock).expect("a clock is plain data");
-        assert_eq!(stored, r#"{"kind":"iso8601","unit":"second","provenance":0}"#);
+        assert_eq!(stored, r#"{"kind":"iso8601","unit":"second","origin":0}"#);
         assert_eq!(serde_json::from_str::<Clock>(&stored).expect("what was written"), clock);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn pair_key(source: NodeId, destination: NodeId) -> u64 {
 pub struct Time(f64);
 
 impl Time {
-    /// The provenance of the stream's clock.
+    /// The origin of the stream's clock.
     pub const ZERO: Time = Time(0.0);
 
     /// A time, unless it is infinite or not a number. Negative zero becomes zero, so that equal

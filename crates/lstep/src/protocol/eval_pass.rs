@@ -171,7 +171,7 @@ impl EvalPass {
         for query_set in &query_sets {
             if query_set.ends.len() != ends.len() {
                 return Err(Error::LengthMismatch {
-                    what: "steps of the pass and of a query_set",
+                    what: "steps of the pass and of a query set",
                     left: ends.len(),
                     right: query_set.ends.len(),
                 });

@@ -187,7 +187,7 @@ pub fn generate(config: &SyntheticConfig) -> Result<Dataset> {
         name: "synthetic".into(),
         events: Events::new(sources, destinations, times, features)?,
         names: numbers.names()?,
-        clock: Clock::Integer { provenance: 0 },
+        clock: Clock::Integer { origin: 0 },
         node_features: Features::none(),
         ignored_columns: Vec::new(),
         unused_node_rows: 0,

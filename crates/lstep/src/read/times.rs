@@ -26,11 +26,11 @@ const NOT_FINITE: Refusal =
     Refusal::new("is not a finite time", "drop the row or correct its time");
 const TOO_LARGE: Refusal = Refusal::new(
     "does not fit into 64 bits",
-    "count times from a later provenance or in a coarser unit",
+    "count times from a later origin or in a coarser unit",
 );
 const INEXACT: Refusal = Refusal::new(
     "cannot stand in one column with decimals: integers beyond 2^53 would be rounded",
-    "write all times as integers, or count them from a later provenance",
+    "write all times as integers, or count them from a later origin",
 );
 const MIXED: Refusal =
     Refusal::new("mixes ISO 8601 with numbers in one column", "write all times in the same way");
@@ -216,12 +216,12 @@ impl Times {
                 Ok((times.collect(), Clock::Float))
             }
             Times::Integer(times) => {
-                let (times, provenance) = from_origin(times)?;
-                Ok((times, Clock::Integer { provenance }))
+                let (times, origin) = from_origin(times)?;
+                Ok((times, Clock::Integer { origin }))
             }
             Times::Iso8601(unit, times) => {
-                let (times, provenance) = from_origin(times)?;
-                Ok((times, Clock::Iso8601 { unit, provenance }))
+                let (times, origin) = from_origin(times)?;
+                Ok((times, Clock::Iso8601 { unit, origin }))
             }
         }
     }
@@ -309,14 +309,14 @@ fn from_origin(times: Vec<i64>) -> Result<(Vec<Time>, i64), Refusal> {
     let (Some(&earliest), Some(&latest)) = (times.iter().min(), times.iter().max()) else {
         return Ok((Vec::new(), 0));
     };
-    let provenance = if earliest >= -EXACT && latest <= EXACT { 0 } else { earliest };
-    if i128::from(latest) - i128::from(provenance) > i128::from(EXACT) {
+    let origin = if earliest >= -EXACT && latest <= EXACT { 0 } else { earliest };
+    if i128::from(latest) - i128::from(origin) > i128::from(EXACT) {
         return Err(LONG_SPAN);
     }
     let times = times
         .into_iter()
-        .map(|time| Time::new((time - provenance) as f64).expect("an integer is finite"));
-    Ok((times.collect(), provenance))
+        .map(|time| Time::new((time - origin) as f64).expect("an integer is finite"));
+    Ok((times.collect(), origin))
 }
 
 /// An integer of at most 18 digits, the common case.
@@ -369,7 +369,7 @@ mod tests {
     fn a_span_that_doubles_would_round_is_refused() {
         assert_eq!(
             column(&["0", "9007199254740992"]).expect("read").finish().expect("2^53 is exact").1,
-            Clock::Integer { provenance: 0 }
+            Clock::Integer { origin: 0 }
         );
         assert_eq!(column(&["-1", "9007199254740993"]).expect("read").finish(), Err(LONG_SPAN));
     }
@@ -417,7 +417,7 @@ mod tests {
                 .finish()
                 .expect("exact")
                 .1,
-            { Clock::Iso8601 { unit: Unit::Second, provenance: 0 } }
+            { Clock::Iso8601 { unit: Unit::Second, origin: 0 } }
         );
         let texts = ["2021-03-04T00:00:00.000000Z", "2021-03-04T00:00:00.000250Z"];
         assert_eq!(shown(&texts), texts);

@@ -21,8 +21,8 @@ pub fn time_axis(clock: &Clock, from: f64, to: f64) -> Axis {
             };
             Axis::between("time (UTC)", from, to).with_ticks((0..=3).map(tick).collect())
         }
-        Clock::Integer { provenance } if *provenance != 0 => {
-            let label = format!("time since {provenance} (the file's unit)");
+        Clock::Integer { origin } if *origin != 0 => {
+            let label = format!("time since {origin} (the file's unit)");
             Axis::between(&label, from, to)
         }
         _ => Axis::between("time (the file's unit)", from, to),
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn times_are_shown_as_the_file_writes_them() {
-        let clock = Clock::Iso8601 { unit: crate::event::Unit::Second, provenance: 1_767_225_600 };
+        let clock = Clock::Iso8601 { unit: crate::event::Unit::Second, origin: 1_767_225_600 };
         assert_eq!(say_time(&clock, 3600.0), "2026-01-01 01:00");
         let axis = time_axis(&clock, 0.0, 30.0 * 86_400.0);
         assert_eq!(axis.ticks.expect("dates")[0].1, "2026-01-01");
-        assert_eq!(say_time(&Clock::Integer { provenance: 100 }, 7.0), "107");
+        assert_eq!(say_time(&Clock::Integer { origin: 100 }, 7.0), "107");
     }
 }

@@ -128,7 +128,7 @@ fn times_that_cannot_be_kept_exactly() {
     assert_eq!(
         fault("u,i,ts\n1,2,0.5\n1,2,9007199254740993\n"),
         "e.csv, line 3, column \"ts\": \"9007199254740993\" cannot stand in one column with decimals: \
-         integers beyond 2^53 would be rounded; write all times as integers, or count them from a later provenance"
+         integers beyond 2^53 would be rounded; write all times as integers, or count them from a later origin"
     );
     assert!(
         fault("u,i,ts\n1,2,0\n1,2,9007199254740993\n").contains("times span more than 2^53 units")

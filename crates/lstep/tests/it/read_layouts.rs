@@ -105,10 +105,10 @@ fn sorting_is_stable_and_takes_features_along() {
 fn times_are_kept_exactly() {
     assert_eq!(
         data("u,i,t\n1,2,1700000000123456789\n").clock,
-        Clock::Integer { provenance: 1_700_000_000_123_456_789 }
+        Clock::Integer { origin: 1_700_000_000_123_456_789 }
     );
     let text = "u,i,t\n1,2,2021-03-04T05:06:07.089+01:00\n1,2,2021-03-04 05:06:08Z\n";
-    assert_eq!(data(text).clock, Clock::Iso8601 { unit: Unit::Millisecond, provenance: 0 });
+    assert_eq!(data(text).clock, Clock::Iso8601 { unit: Unit::Millisecond, origin: 0 });
     assert_eq!(
         shown(&data(text)),
         ["1 2 2021-03-04T04:06:07.089Z", "1 2 2021-03-04T05:06:08.000Z"]

@@ -41,15 +41,15 @@ pub(in crate::read) fn write<W: Write + Send>(out: W, data: &Dataset) -> io::Res
         match data.clock {
             Clock::Float => write_column::<DoubleType>(&mut group, &times.collect::<Vec<_>>())
                 .map_err(io_error)?,
-            Clock::Integer { provenance } => {
-                let times: Vec<i64> = times.map(|time| time as i64 + provenance).collect();
+            Clock::Integer { origin } => {
+                let times: Vec<i64> = times.map(|time| time as i64 + origin).collect();
                 write_column::<Int64Type>(&mut group, &times).map_err(io_error)?;
             }
-            Clock::Iso8601 { unit, provenance } => {
+            Clock::Iso8601 { unit, origin } => {
                 // Parquet has no timestamps in seconds.
                 let factor = if unit == Unit::Second { 1000 } else { 1 };
                 let times: Vec<i64> =
-                    times.map(|time| (time as i64 + provenance) * factor).collect();
+                    times.map(|time| (time as i64 + origin) * factor).collect();
                 write_column::<Int64Type>(&mut group, &times).map_err(io_error)?;
             }
         }

@@ -188,7 +188,7 @@ fn plural(unit: Unit) -> &'static str {
 /// A time as a number: dates as their units since 1970, everything else as the file had it.
 pub(super) fn number(clock: &Clock, time: crate::event::Time) -> String {
     match *clock {
-        Clock::Iso8601 { provenance, .. } => Clock::Integer { provenance }.show(time),
+        Clock::Iso8601 { origin, .. } => Clock::Integer { origin }.show(time),
         _ => clock.show(time),
     }
 }
