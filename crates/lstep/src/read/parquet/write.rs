@@ -48,8 +48,7 @@ pub(in crate::read) fn write<W: Write + Send>(out: W, data: &Dataset) -> io::Res
             Clock::Iso8601 { unit, origin } => {
                 // Parquet has no timestamps in seconds.
                 let factor = if unit == Unit::Second { 1000 } else { 1 };
-                let times: Vec<i64> =
-                    times.map(|time| (time as i64 + origin) * factor).collect();
+                let times: Vec<i64> = times.map(|time| (time as i64 + origin) * factor).collect();
                 write_column::<Int64Type>(&mut group, &times).map_err(io_error)?;
             }
         }
