@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved. Results go to
 //! standard output, everything else to standard error.
+#![forbid(unsafe_code)]
 
 mod args;
 mod audit;

@@ -1,7 +1,8 @@
 //! Matmul, sums, attention, functions and the position filter, forward and backward, on 1 and 2
 //! threads.
 //!
-//! `cargo bench -p lstep-tensor`; the `gemm` crate stands beside our product for comparison.
+//! `cargo bench -p lstep-tensor`. With `RUSTFLAGS="--cfg bench_gemm"` the `gemm` crate stands beside
+//! our product for comparison; it takes long to build, so nobody else waits for it.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lstep_tensor::*;
@@ -16,12 +17,54 @@ fn values(n: usize) -> Vec<f32> {
     values
 }
 
+/// `out = x w^T` by the gemm crate.
+#[cfg(bench_gemm)]
+fn gemm_product(
+    (m, n, k): (usize, usize, usize),
+    x: &[f32],
+    w: &[f32],
+    out: &mut [f32],
+    threads: usize,
+) {
+    let parallelism = match threads {
+        1 => gemm::Parallelism::None,
+        _ => gemm::Parallelism::Rayon(threads),
+    };
+    let (k_stride, n_stride) = (k as isize, n as isize);
+    assert!(x.len() == m * k && w.len() == n * k && out.len() == m * n);
+    // SAFETY: the sizes and strides are those of the three buffers.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            n_stride,
+            false,
+            x.as_ptr(),
+            1,
+            k_stride,
+            w.as_ptr(),
+            k_stride,
+            1,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
 fn products(c: &mut Criterion) {
     let mut group = c.benchmark_group("product");
     for (m, n, k) in [(800, 272, 272), (10_000, 172, 272), (272, 272, 800), (1, 172, 344)] {
         group.throughput(Throughput::Elements((2 * m * n * k) as u64));
         let (x, w) = (values(m * k), values(n * k));
         let parameters = Parameters::new(0);
+        #[cfg(bench_gemm)]
         let mut out = vec![0.0_f32; m * n];
         for (threads, pool) in &pools() {
             let mut workspace = Workspace::new();
@@ -35,42 +78,11 @@ fn products(c: &mut Criterion) {
                     });
                 });
             });
+            #[cfg(bench_gemm)]
             group.bench_function(
                 BenchmarkId::new(format!("{m}x{n}x{k} gemm crate"), threads),
                 |b| {
-                    pool.install(|| {
-                        let parallelism = if *threads == 1 {
-                            gemm::Parallelism::None
-                        } else {
-                            gemm::Parallelism::Rayon(*threads)
-                        };
-                        b.iter(|| {
-                            // SAFETY: the sizes and strides are those of the three buffers.
-                            unsafe {
-                                gemm::gemm(
-                                    m,
-                                    n,
-                                    k,
-                                    out.as_mut_ptr(),
-                                    1,
-                                    n as isize,
-                                    false,
-                                    x.as_ptr(),
-                                    1,
-                                    k as isize,
-                                    w.as_ptr(),
-                                    k as isize,
-                                    1,
-                                    0.0,
-                                    1.0,
-                                    false,
-                                    false,
-                                    false,
-                                    parallelism,
-                                );
-                            }
-                        });
-                    });
+                    pool.install(|| b.iter(|| gemm_product((m, n, k), &x, &w, &mut out, *threads)));
                 },
             );
         }

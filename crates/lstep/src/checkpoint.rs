@@ -94,6 +94,12 @@ impl<'a> Checkpoint<'a> {
         Checkpoint { tensors: tensors.collect(), notes: self.notes }
     }
 
+    /// Reads the bytes of such a file; `name` is named in errors. For tests on arbitrary bytes.
+    #[doc(hidden)]
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Checkpoint<'static>> {
+        Checkpoint::parse(Path::new(name), std::io::Cursor::new(bytes))
+    }
+
     /// Adds a list of f32.
     pub fn push_f32(&mut self, name: &str, values: impl Into<Cow<'a, [f32]>>) {
         self.push(name, Values::F32(values.into()));

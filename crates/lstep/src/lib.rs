@@ -79,6 +79,7 @@
 //! - `experiments`: grids of datasets, models and seeds, and recipes of published tables.
 
 #![warn(unnameable_types)]
+#![forbid(unsafe_code)]
 
 pub mod audit;
 pub mod checkpoint;
@@ -111,3 +112,7 @@ pub mod training;
 pub use error::{Error, Result};
 /// Matrices, tapes and optimizers: the crate that models are built on.
 pub use lstep_tensor as tensor;
+
+// Unit tests build streams with macros of lstep-testkit, which name types by the path `::lstep`.
+#[cfg(test)]
+extern crate self as lstep;

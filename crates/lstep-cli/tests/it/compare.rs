@@ -1,89 +1,14 @@
 //! Journeys through grids, as the real binary makes them: tables and files, kills and stops,
 //! refusals, searches and recipes.
 
-use crate::small::{SMALL, command, generate, text};
+use lstep_testkit::command::{Place, command, done, refused, text};
+use lstep_testkit::small;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;
-
-/// A folder with a stream in it, and places for grids.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Place {
-        let place = Place { folder: tempfile::tempdir().expect("a folder") };
-        generate(&place.at("sample.csv"), "4");
-        place
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn json(&self, name: &str) -> Value {
-        let text =
-            fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        serde_json::from_str(&text).expect("JSON")
-    }
-
-    /// `lstep compare` or `sweep` on the stream into a folder, with the small settings.
-    fn grid(&self, verb: &str, out: &str, more: &[&str]) -> Command {
-        let mut command = command(&[verb, &self.at("sample.csv"), "--out", &self.at(out)]);
-        SMALL.iter().for_each(|setting| {
-            command.args(["--set", setting]);
-        });
-        command.args(more);
-        command
-    }
-
-    /// Every file below a folder with its time and bytes.
-    fn files(&self, name: &str) -> Vec<(PathBuf, SystemTime, Vec<u8>)> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.path(name)];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder)
-                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-            {
-                let path = entry.expect("an entry").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    let time =
-                        fs::metadata(&path).and_then(|about| about.modified()).expect("a time");
-                    found.push((path.clone(), time, fs::read(&path).expect("read")));
-                }
-            }
-        }
-        found.sort();
-        found
-    }
-}
-
-fn done(command: &mut Command) -> Output {
-    let output = command.output().expect("the binary runs");
-    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
-    output
-}
-
-/// Exit code 2 and every one of the words in the message.
-fn refused(command: &mut Command, words: &[&str]) {
-    let output = command.output().expect("the binary runs");
-    let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {message}");
-    for word in words {
-        assert!(message.contains(word), "{command:?}: {word} is missing: {message}");
-    }
-    assert!(!message.contains("panicked"), "{message}");
-}
 
 /// What a comparison says, but for the clock.
 fn numbers(comparison: &Value) -> Vec<(String, Vec<Value>)> {
@@ -116,7 +41,7 @@ fn wait_for_cells(child: &mut Child, count: usize) -> BufReader<std::process::Ch
 
 #[test]
 fn a_grid_is_complete_in_all_files_and_its_cells_are_runs() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let models = "lstep,lstep:variant=no-position,graphmixer:node_width=4:edge_width=4:recent=3:time_width=4,edgebank,heuristics";
     let mut grid = command(&[
         "compare",
@@ -179,7 +104,7 @@ fn a_grid_is_complete_in_all_files_and_its_cells_are_runs() {
 
 #[test]
 fn a_killed_grid_redoes_nothing_that_was_finished_and_ends_with_the_same_numbers() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let settings = [
         "--models",
         "edgebank,lstep",
@@ -228,7 +153,7 @@ fn a_killed_grid_redoes_nothing_that_was_finished_and_ends_with_the_same_numbers
 
 #[test]
 fn a_grid_stopped_by_ctrl_c_says_how_to_go_on() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let settings =
         ["--models", "lstep", "--seeds", "0..3", "--jobs", "2", "--set", "train.epochs=12"];
     let mut child = place
@@ -256,7 +181,7 @@ fn a_grid_stopped_by_ctrl_c_says_how_to_go_on() {
 
 #[test]
 fn seeds_are_named_as_seeds_only() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let words = ["train.seed", "--seeds"];
     refused(
         &mut place.grid("compare", "a", &["--models", "lstep,lstep:train.seed=5", "--seeds", "0"]),
@@ -281,7 +206,7 @@ fn seeds_are_named_as_seeds_only() {
 
 #[test]
 fn a_cell_with_other_settings_or_other_events_is_refused() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let grid = |models: &str, negatives: &str, epochs: &str| {
         let set = format!("train.epochs={epochs}");
         let settings =
@@ -309,7 +234,7 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
         "what was asked before stays answered"
     );
 
-    generate(&place.at("sample.csv"), "5");
+    place.generate("sample.csv", "5");
     refused(&mut grid("lstep", "random", "1"), &["sample.csv", "changed"]);
     refused(&mut grid("lstp", "random", "1"), &["lstp", "graphmixer"]);
     refused(&mut place.grid("compare", "other", &["--models", "lstep,lstep"]), &["lstep", "twice"]);
@@ -318,10 +243,10 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
 
 #[test]
 fn what_was_counted_about_one_stream_is_not_shown_for_another_of_the_same_name() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     for (folder, seed) in [("a", "1"), ("b", "2")] {
         fs::create_dir(place.path(folder)).expect("a folder");
-        generate(&place.at(&format!("{folder}/same.csv")), seed);
+        place.generate(&format!("{folder}/same.csv"), seed);
     }
     let grid = |events: &str, out: &str, more: &[&str]| {
         let mut grid = command(&[
@@ -357,7 +282,7 @@ fn what_was_counted_about_one_stream_is_not_shown_for_another_of_the_same_name()
 
 #[test]
 fn changed_node_features_are_a_changed_stream() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let nodes = |value: usize| {
         let rows: String = (0..200).map(|node| format!("{node},{}\n", node % value)).collect();
         fs::write(place.path("nodes.csv"), format!("id,f0\n{rows}")).expect("written");
@@ -373,7 +298,7 @@ fn changed_node_features_are_a_changed_stream() {
 
 #[test]
 fn one_folder_holds_one_kind_of_result() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     done(&mut place.grid("compare", "grid", &["--models", "edgebank"]));
     let before = place.files("grid");
     refused(
@@ -388,7 +313,7 @@ fn one_folder_holds_one_kind_of_result() {
         "--set",
         "train.epochs=1",
     ]);
-    SMALL.iter().for_each(|setting| {
+    small::LSTEP.iter().for_each(|setting| {
         run.args(["--set", setting]);
     });
     done(&mut run);
@@ -411,7 +336,7 @@ fn one_folder_holds_one_kind_of_result() {
 
 #[test]
 fn a_table_says_where_models_are_not_asked_the_same() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let models = "heuristics,edgebank,lstep,lstep:protocol.step=40";
     let output = done(&mut place.grid(
         "compare",
@@ -432,7 +357,7 @@ fn a_table_says_where_models_are_not_asked_the_same() {
 
 #[test]
 fn a_search_compares_by_what_selects() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let kinds = "train.select=[\"random\", \"historical\"]";
     let search = ["--set", "model.recent=3,4", "--set", "train.epochs=1", "--set", kinds];
     done(&mut place.grid("sweep", "sweep", &search));
@@ -456,7 +381,7 @@ fn a_search_compares_by_what_selects() {
 
 #[test]
 fn a_grid_is_asked_under_the_protocol_that_is_named() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let mut grid = command(&[
         "compare",
         &place.at("sample.csv"),
@@ -471,7 +396,7 @@ fn a_grid_is_asked_under_the_protocol_that_is_named() {
 
 #[test]
 fn a_failed_cell_is_listed_and_the_others_are_finished() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     // Seven heads do not divide the width of TGN, which is found out when its cell begins.
     let models = "lstep,tgn:heads=7,edgebank";
     let mut grid = command(&[
@@ -501,7 +426,7 @@ fn a_failed_cell_is_listed_and_the_others_are_finished() {
 
 #[test]
 fn a_search_chooses_on_validation_and_asks_only_the_chosen_about_the_test_part() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let search = [
         "--set",
         "train.epochs=2",
@@ -559,7 +484,7 @@ fn a_search_chooses_on_validation_and_asks_only_the_chosen_about_the_test_part()
 
 #[test]
 fn a_random_search_is_the_same_for_the_same_seed() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let labels = |out: &str, seed: &str| {
         let search = [
             "--set",
@@ -592,13 +517,13 @@ fn a_random_search_is_the_same_for_the_same_seed() {
 /// A folder of datasets with one that is called like one of the paper's.
 fn dataset(place: &Place, name: &str) -> PathBuf {
     fs::create_dir_all(place.path(&format!("data/{name}"))).expect("made");
-    generate(&place.at(&format!("data/{name}/events.csv.gz")), "4");
+    place.generate(&format!("data/{name}/events.csv.gz"), "4");
     place.path("data")
 }
 
 #[test]
 fn a_recipe_says_where_to_get_data_that_is_missing_and_shows_published_figures() {
-    let place = Place::new();
+    let place = Place::with_events("sample.csv");
     let out = place.at("paper");
     refused(
         &mut command(&["paper", "start", "--out", &out]),

@@ -1,12 +1,12 @@
 //! Journeys through `lstep data`: the catalogue, downloads from a host on this machine, and
 //! conversions there and back.
 
-use crate::command::{json, lstep, refused};
 use crate::host::Host;
+use lstep_testkit::command::{Place, json, lstep, refused};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A zip archive as Zenodo's are: a folder with DGB's three files.
 fn archive(events: usize) -> Vec<u8> {
@@ -26,34 +26,6 @@ fn archive(events: usize) -> Vec<u8> {
     zip.start_file("uci/ml_uci.csv", stored).expect("an entry");
     zip.write_all(csv.as_bytes()).expect("written");
     zip.finish().expect("written").into_inner()
-}
-
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a folder") }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.path(name).display().to_string()
-    }
-
-    /// The files in a folder, sorted.
-    fn files(&self, name: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(name)).expect("a folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
 }
 
 fn fetch<'a>(from: &'a str, to: &'a str) -> Vec<&'a str> {
@@ -93,7 +65,7 @@ fn the_catalogue_lists_all_datasets_with_what_is_known_of_them() {
 
 #[test]
 fn a_dataset_is_fetched_unpacked_and_read_and_the_second_time_only_checked() {
-    let (place, host) = (Place::new(), Host::offering("uci.zip", archive(300)));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", archive(300)));
     let to = place.at("data");
     let mut arguments = fetch(&host.address, &to);
     arguments.push("--json");
@@ -102,7 +74,7 @@ fn a_dataset_is_fetched_unpacked_and_read_and_the_second_time_only_checked() {
         (&fetched["checked_against"], &fetched["downloaded"]),
         (&Value::from("nobody"), &Value::from(true))
     );
-    assert_eq!(place.files("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
+    assert_eq!(place.names("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
     let sum = fs::read_to_string(place.path("data/uci/uci.zip.sha256")).expect("kept");
     assert_eq!(sum, format!("{}  uci.zip\n", fetched["sha256"].as_str().expect("a hash")));
     let stats = json(&["inspect", fetched["events"].as_str().expect("a path"), "--json"]);
@@ -124,41 +96,41 @@ fn a_dataset_is_fetched_unpacked_and_read_and_the_second_time_only_checked() {
 
 #[test]
 fn a_file_that_is_here_is_taken_like_one_from_afar() {
-    let place = Place::new();
+    let place = Place::empty();
     let copy = place.at("from-a-friend.zip");
     fs::write(&copy, archive(50)).expect("written");
     let to = place.at("data");
     assert!(lstep(&fetch(&copy, &to)).status.success());
-    assert_eq!(place.files("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
+    assert_eq!(place.names("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
     let (elsewhere, absent) = (place.at("elsewhere"), place.at("absent.zip"));
     refused(&fetch(&absent, &elsewhere), &["absent.zip", "--from"]);
 }
 
 #[test]
 fn a_file_that_is_not_the_dataset_is_not_kept_under_its_name() {
-    let place = Place::new();
+    let place = Place::empty();
     let (wrong, right, to) = (place.at("page.html"), place.at("right.zip"), place.at("data"));
     fs::write(&wrong, "<html>busy</html>").expect("written");
     fs::write(&right, archive(50)).expect("written");
     refused(&fetch(&wrong, &to), &["page.html", "not a zip archive"]);
-    assert_eq!(place.files("data/uci"), [""; 0]);
+    assert_eq!(place.names("data/uci"), [""; 0]);
     assert!(lstep(&fetch(&right, &to)).status.success());
     // One that was there before is not thrown away, but the way out is named.
     fs::remove_file(place.at("data/uci/ml_uci.csv")).expect("removed");
     fs::remove_file(place.at("data/uci/uci.zip.sha256")).expect("removed");
     fs::copy(&wrong, place.at("data/uci/uci.zip")).expect("copied");
     refused(&fetch(&right, &to), &["there before", "remove", "uci.zip"]);
-    assert_eq!(place.files("data/uci"), ["uci.zip"]);
+    assert_eq!(place.names("data/uci"), ["uci.zip"]);
 }
 
 #[test]
 fn a_cut_download_goes_on_where_it_stopped() {
     let bytes = archive(5_000);
-    let (place, host) = (Place::new(), Host::offering("uci.zip", bytes.clone()));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", bytes.clone()));
     let to = place.at("data");
     host.change(|offer| offer.cut_after = Some(70_000));
     refused(&fetch(&host.address, &to), &[&host.address, "was cut after 70000", "goes on"]);
-    assert_eq!(place.files("data/uci"), ["uci.zip.part", "uci.zip.part.version"]);
+    assert_eq!(place.names("data/uci"), ["uci.zip.part", "uci.zip.part.version"]);
     assert_eq!(fs::read(place.path("data/uci/uci.zip.part")).expect("kept"), bytes[..70_000]);
 
     let mut arguments = fetch(&host.address, &to);
@@ -167,12 +139,12 @@ fn a_cut_download_goes_on_where_it_stopped() {
     assert_eq!(host.asked(), ["", "bytes=70000-"]);
     assert_eq!(fetched["resumed_from"], 70_000);
     assert_eq!(fs::read(place.path("data/uci/uci.zip")).expect("whole"), bytes);
-    assert_eq!(place.files("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
+    assert_eq!(place.names("data/uci"), ["ml_uci.csv", "uci.zip", "uci.zip.sha256"]);
 }
 
 #[test]
 fn two_versions_of_a_file_are_never_joined() {
-    let (place, host) = (Place::new(), Host::offering("uci.zip", archive(5_000)));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", archive(5_000)));
     let to = place.at("data");
     host.change(|offer| offer.cut_after = Some(70_000));
     assert_eq!(lstep(&fetch(&host.address, &to)).status.code(), Some(2));
@@ -185,7 +157,7 @@ fn two_versions_of_a_file_are_never_joined() {
 #[test]
 fn a_host_without_ranges_sends_all_again() {
     let bytes = archive(5_000);
-    let (place, host) = (Place::new(), Host::offering("uci.zip", bytes.clone()));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", bytes.clone()));
     let to = place.at("data");
     host.change(|offer| (offer.cut_after, offer.ranges) = (Some(70_000), false));
     assert_eq!(lstep(&fetch(&host.address, &to)).status.code(), Some(2));
@@ -196,7 +168,7 @@ fn a_host_without_ranges_sends_all_again() {
 #[test]
 fn a_part_that_was_whole_when_it_was_stopped_is_taken() {
     let bytes = archive(100);
-    let (place, host) = (Place::new(), Host::offering("uci.zip", bytes.clone()));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", bytes.clone()));
     let to = place.at("data");
     fs::create_dir_all(place.path("data/uci")).expect("a folder");
     fs::write(place.path("data/uci/uci.zip.part"), &bytes).expect("written");
@@ -208,13 +180,13 @@ fn a_part_that_was_whole_when_it_was_stopped_is_taken() {
 
 #[test]
 fn a_wrong_checksum_is_refused_and_nothing_is_left() {
-    let (place, host) = (Place::new(), Host::offering("uci.zip", archive(100)));
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", archive(100)));
     let to = place.at("data");
     for wrong in [format!("sha256:{}", "0".repeat(64)), format!("md5:{}", "0".repeat(32))] {
         let mut arguments = fetch(&host.address, &to);
         arguments.extend(["--checksum", &wrong]);
         refused(&arguments, &[&host.address, &wrong, "nothing was kept", "--checksum"]);
-        assert!(place.files("data/uci").is_empty(), "{:?}", place.files("data/uci"));
+        assert!(place.names("data/uci").is_empty(), "{:?}", place.names("data/uci"));
     }
     // The catalogue knows UN Trade's.
     let host = Host::offering("UNtrade.zip", archive(100));
@@ -227,26 +199,26 @@ fn a_wrong_checksum_is_refused_and_nothing_is_left() {
 
 #[test]
 fn a_file_that_is_not_there_is_named_with_its_address_and_a_remedy() {
-    let (place, host) = (Place::new(), Host::offering("other.zip", Vec::new()));
+    let (place, host) = (Place::empty(), Host::offering("other.zip", Vec::new()));
     let to = place.at("data");
     let address = format!("{}/uci.zip", host.address);
     refused(
         &fetch(&host.address, &to),
         &[&address, "404", "https://zenodo.org/records/7213796", "--from"],
     );
-    assert!(place.files("data/uci").is_empty());
+    assert!(place.names("data/uci").is_empty());
 }
 
 #[test]
 fn without_a_network_it_says_what_could_not_be_reached() {
-    let place = Place::new();
+    let place = Place::empty();
     let closed = std::net::TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()
         .expect("an address");
     let (address, to) = (format!("http://{closed}"), place.at("data"));
     refused(&fetch(&address, &to), &["cannot reach", &address, "check the network", "--from"]);
-    assert!(place.files("data/uci").is_empty());
+    assert!(place.names("data/uci").is_empty());
 }
 
 fn generated(place: &Place, name: &str, more: &[&str]) -> String {
@@ -272,7 +244,7 @@ fn same(left: &Path, right: &Path) {
 
 #[test]
 fn events_come_back_from_every_form_to_the_byte() {
-    let place = Place::new();
+    let place = Place::empty();
     generated(&place, "first.csv", &[]);
     let forms = ["a.parquet", "ml_a.csv", "a.tsv.gz", "ml_b.csv.zst", "a.csv.zst", "last.csv"];
     let mut from = "first.csv";
@@ -294,7 +266,7 @@ fn events_come_back_from_every_form_to_the_byte() {
 
 #[test]
 fn two_kinds_of_nodes_come_back_from_jodie_and_parquet() {
-    let place = Place::new();
+    let place = Place::empty();
     generated(&place, "first.csv", &["--sources", "100"]);
     convert(&place, "first.csv", "jodie.csv", &["--layout", "jodie"]);
     let report = convert(&place, "jodie.csv", "sides.parquet", &[]);
@@ -309,7 +281,7 @@ fn two_kinds_of_nodes_come_back_from_jodie_and_parquet() {
 
 #[test]
 fn what_a_form_cannot_hold_is_refused_or_said() {
-    let place = Place::new();
+    let place = Place::empty();
     fs::write(
         place.path("mail.csv"),
         "src,dst,t,label\nann,bob,2021-03-04,1\nbob,ann,2021-03-05,0\n",
@@ -324,7 +296,7 @@ fn what_a_form_cannot_hold_is_refused_or_said() {
         &["data", "convert", &mail, &jodie, "--layout", "jodie"],
         &["2 nodes are both", "--lossy"],
     );
-    assert_eq!(place.files("."), ["mail.csv"], "nothing is left of a refusal");
+    assert_eq!(place.names("."), ["mail.csv"], "nothing is left of a refusal");
     let report = convert(&place, "mail.csv", "ml_mail.csv", &["--lossy"]);
     let said = report["remarks"].to_string();
     for word in ["loss", "text ids become integers", "seconds since 1970", "label"] {
@@ -352,7 +324,7 @@ fn what_a_form_cannot_hold_is_refused_or_said() {
 
 #[test]
 fn ids_from_zero_and_ids_too_far_apart_are_said_or_refused() {
-    let place = Place::new();
+    let place = Place::empty();
     fs::write(place.path("zero.csv"), "u,i,t\n0,1,5\n1,2,6\n").expect("written");
     refused(
         &["data", "convert", &place.at("zero.csv"), &place.at("ml_z.csv")],
@@ -370,7 +342,7 @@ fn ids_from_zero_and_ids_too_far_apart_are_said_or_refused() {
 
 #[test]
 fn node_features_travel_with_their_events() {
-    let place = Place::new();
+    let place = Place::empty();
     fs::write(place.path("first.csv"), "source,destination,time\n3,1,5\n1,2,6\n").expect("written");
     fs::write(place.path("nodes.csv"), "id,f0,f1\n3,0.5,1.0\n1,-2.0,3.0\n2,0.25,0.0\n")
         .expect("written");

@@ -1,10 +1,14 @@
 //! Journeys of a model that travels: exported from its run, asked where its events are not, and
 //! written again with newer ones.
 
-use crate::small::place::{Place, done, json, refused, strs};
-use crate::small::{SMALL, text};
+use lstep_testkit::command::{Place, done, json, refused, text};
+use lstep_testkit::small::LSTEP as SMALL;
 use serde_json::Value;
 use std::fs;
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
 
 /// The learned models, with settings that make them small enough for a test.
 const MODELS: [(&str, &[&str]); 5] = [

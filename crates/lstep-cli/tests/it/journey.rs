@@ -1,24 +1,10 @@
 //! Journeys through the real binary, as a newcomer would make them.
 
+use lstep_testkit::command::{command, lstep, quiet_json as json, text};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn lstep(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lstep")).args(arguments).output().expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = lstep(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    assert!(output.stderr.is_empty(), "quiet in a pipe: {}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
+use std::process::{Command, Stdio};
 
 fn generated(folder: &Path) -> String {
     let path = folder.join("sample.csv").display().to_string();
@@ -153,8 +139,7 @@ fn results_do_not_depend_on_threads() {
 
 #[test]
 fn events_come_through_standard_input() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lstep"))
-        .args(["inspect", "-", "--json"])
+    let mut child = command(&["inspect", "-", "--json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,7 +1,7 @@
 //! Journeys through the real command.
 
-mod command;
 mod compare;
+mod compat;
 mod data;
 mod export;
 mod host;
@@ -9,6 +9,5 @@ mod journey;
 mod real_data;
 mod report;
 mod scoring;
-mod small;
 mod tgb;
 mod training;

@@ -1,32 +1,21 @@
 //! Journeys over real temporal graphs, where `LSTEP_DATA` says they are. They are not part of the
 //! repository.
 
+use lstep_testkit::{command, real_data};
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::Command;
-
-/// The folder of real data, or a visible message that the test is skipped.
-fn data(test: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("LSTEP_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("SKIPPED {test}: set LSTEP_DATA to a folder with uci/events.csv.gz and so on");
-    }
-    folder
-}
 
 fn json(arguments: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_lstep"))
-        .args(arguments)
-        .arg("--json")
-        .output()
-        .expect("it runs");
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    command::json(&[arguments, &["--json"]].concat())
+}
+
+/// The events of a dataset, as an argument.
+fn stream(name: &str) -> String {
+    real_data::events(name).display().to_string()
 }
 
 #[test]
+#[ignore = "needs LSTEP_DATA"]
 fn inspection_counts_what_the_files_hold() {
-    let Some(folder) = data("inspection_counts_what_the_files_hold") else { return };
     // Nodes, events, distinct times, self-loops where known.
     let known = [
         ("uci", 1_899, 59_835, 58_911, None),
@@ -38,8 +27,7 @@ fn inspection_counts_what_the_files_hold() {
         ("mathoverflow", 24_818, 506_550, 505_784, Some(116_109)),
     ];
     for (name, nodes, events, distinct_times, self_loops) in known {
-        let path = folder.join(name).join("events.csv.gz");
-        let stats = json(&["inspect", &path.display().to_string()]);
+        let stats = json(&["inspect", &stream(name)]);
         assert_eq!(stats["nodes"], nodes, "{name}");
         assert_eq!(stats["events"], events, "{name}");
         assert_eq!(stats["distinct_times"], distinct_times, "{name}");
@@ -51,18 +39,17 @@ fn inspection_counts_what_the_files_hold() {
 }
 
 #[test]
+#[ignore = "needs LSTEP_DATA"]
 fn edgebank_under_dyglib_gives_the_known_values() {
-    let Some(folder) = data("edgebank_under_dyglib_gives_the_known_values") else { return };
     // DyGLib's own code on the same files, test AP and AUC: random, historical, inductive.
     let known = [
         ("uci", [(0.7620146, 0.7730101), (0.6503285, 0.6913056), (0.5741173, 0.5799167)]),
         ("enron", [(0.8353186, 0.8704758), (0.7690038, 0.7983388), (0.7390658, 0.7503400)]),
     ];
     for (name, expected) in known {
-        let path = folder.join(name).join("events.csv.gz");
         let report = json(&[
             "evaluate",
-            &path.display().to_string(),
+            &stream(name),
             "--model",
             "edgebank",
             "--memory",
@@ -86,19 +73,18 @@ fn edgebank_under_dyglib_gives_the_known_values() {
 }
 
 #[test]
+#[ignore = "needs LSTEP_DATA"]
 fn edgebank_under_tgb_gives_the_leaderboard_s_values() {
-    let Some(folder) = data("edgebank_under_tgb_gives_the_leaderboard_s_values") else { return };
     let place = tempfile::tempdir().expect("a folder");
     // The stream is that of tgbl-wiki without its features, which EdgeBank does not use; all pages
     // are candidates.
-    let events = place.path().join("tgbl-wiki_edgelist.csv").display().to_string();
-    let wikipedia = folder.join("wikipedia").join("events.csv.gz").display().to_string();
-    json(&["data", "convert", &wikipedia, &events]);
+    let edges = place.path().join("tgbl-wiki_edgelist.csv").display().to_string();
+    json(&["data", "convert", &stream("wikipedia"), &edges]);
     // tgb.complexdatalab.com, tgbl-wiki-v2: MRR on validation and test.
     for (memory, expected) in [("unlimited", [0.527, 0.495]), ("window-tgb", [0.600, 0.571])] {
         let ask = [
             "evaluate",
-            &events,
+            &edges,
             "--protocol",
             "tgb",
             "--memory",
@@ -119,13 +105,11 @@ fn edgebank_under_tgb_gives_the_leaderboard_s_values() {
 }
 
 #[test]
+#[ignore = "needs LSTEP_DATA"]
 fn a_grid_takes_protocol_and_published_memory_by_the_datasets_name() {
-    let Some(folder) = data("a_grid_takes_protocol_and_published_memory_by_the_datasets_name")
-    else {
-        return;
-    };
     let out = tempfile::tempdir().expect("a folder");
-    let (uci, out) = (folder.join("uci").display().to_string(), out.path().display().to_string());
+    let (uci, out) =
+        (real_data::folder().join("uci").display().to_string(), out.path().display().to_string());
     let comparison = json(&["compare", &uci, "--models", "edgebank", "--out", &out]);
     let cell = &comparison["cells"][0];
     assert_eq!(

@@ -1,54 +1,18 @@
 //! Journeys to a report: what `train`, `report`, `bound` and `compare` leave for a browser. None of
 //! them needs a browser.
 
-use crate::small::{SMALL, command, generate, text};
-use serde_json::Value;
+use lstep_testkit::command::{Place, done, json, refused};
+use lstep_testkit::small;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Output;
 
-fn lstep(arguments: &[&str]) -> Output {
-    command(arguments).output().expect("the binary runs")
-}
-
-fn done(arguments: &[&str]) -> String {
-    let output = lstep(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// A folder with a stream in it whose name would be markup.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
+/// A name that would be markup.
 const NAME: &str = "<script>alert(1)<b>.csv";
 
-impl Place {
-    fn new() -> Place {
-        let place = Place { folder: tempfile::tempdir().expect("a folder") };
-        generate(&place.at(NAME), "4");
-        place
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.path(name).display().to_string()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn words(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    fn train(&self, model: &str, run: &str, settings: &[&str]) {
-        let (events, out) = (self.at(NAME), self.at(run));
-        let mut arguments = vec!["train", &events, "--model", model, "--out", &out];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-        done(&arguments);
-    }
+fn train(place: &Place, model: &str, run: &str, settings: &[&str]) {
+    let (events, out) = (place.events(), place.at(run));
+    let mut arguments = vec!["train", &events, "--model", model, "--out", &out];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    done(&arguments);
 }
 
 /// What holds for every page: it is whole, asks the network for nothing, holds no markup from data,
@@ -90,12 +54,11 @@ fn looks_well(page: &str) {
 
 #[test]
 fn a_run_ends_with_a_page_that_can_be_made_anew_and_a_bound_that_can_be_measured() {
-    let place = Place::new();
+    let place = Place::with_events(NAME);
     // Less room than the stream's two features need: the run makes it, and everything that opens
     // the run does.
-    let settings: Vec<&str> =
-        SMALL.into_iter().chain(["train.epochs=2", "model.edge_width=1"]).collect();
-    place.train("lstep", "run", &settings);
+    let settings: Vec<&str> = [small::LSTEP, &["train.epochs=2", "model.edge_width=1"]].concat();
+    train(&place, "lstep", "run", &settings);
     let page = place.words("run/report.html");
     looks_well(&page);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;b&gt;"), "the dataset is named");
@@ -117,7 +80,7 @@ fn a_run_ends_with_a_page_that_can_be_made_anew_and_a_bound_that_can_be_measured
         assert!(page.contains(&format!("<h3>{title}</h3>")), "{title} is missing");
     }
     // The number on top is that of report.json.
-    let report: Value = serde_json::from_str(&place.words("run/report.json")).expect("JSON");
+    let report = place.json("run/report.json");
     let ap = report["results"][0]["ap"].as_f64().expect("a number");
     assert!(page.contains(&format!("<b>{ap:.4}</b>")), "{ap}");
     for rival in ["edgebank (unlimited)", "poptrack (decay 0.94)", "heuristics"] {
@@ -126,11 +89,11 @@ fn a_run_ends_with_a_page_that_can_be_made_anew_and_a_bound_that_can_be_measured
 
     fs::remove_file(place.path("run/report.html")).expect("it is there");
     let run = place.at("run");
-    let written: Value = serde_json::from_str(&done(&["report", &run, "--json"])).expect("JSON");
+    let written = json(&["report", &run, "--json"]);
     assert_eq!(written["bytes"].as_u64(), Some(place.words("run/report.html").len() as u64));
     looks_well(&place.words("run/report.html"));
 
-    let bound: Value = serde_json::from_str(&done(&["bound", &run, "--json"])).expect("JSON");
+    let bound = json(&["bound", &run, "--json"]);
     let nodes = bound["nodes"].as_array().expect("a list");
     assert!(nodes.len() > 50, "{}", nodes.len());
     for node in nodes {
@@ -145,28 +108,19 @@ fn a_run_ends_with_a_page_that_can_be_made_anew_and_a_bound_that_can_be_measured
 
 #[test]
 fn a_model_without_positions_has_a_page_without_them_and_no_bound() {
-    let place = Place::new();
-    let small = [
-        "model.channels=8",
-        "model.recent=4",
-        "model.time_width=8",
-        "model.node_width=8",
-        "train.epochs=1",
-    ];
-    place.train("graphmixer", "run", &small);
+    let place = Place::with_events(NAME);
+    let settings = [small::GRAPHMIXER, &["train.epochs=1"]].concat();
+    train(&place, "graphmixer", "run", &settings);
     let page = place.words("run/report.html");
     looks_well(&page);
     assert!(!page.contains("Where positions moved"));
-    let output = lstep(&["bound", &place.at("run")]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = text(&output.stderr);
-    assert!(message.contains("graphmixer") && message.contains("L-STEP"), "{message}");
+    refused(&["bound", &place.at("run")], &["graphmixer", "L-STEP"]);
 }
 
 #[test]
 fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
-    let place = Place::new();
-    let (events, out) = (place.at(NAME), place.at("grid"));
+    let place = Place::with_events(NAME);
+    let (events, out) = (place.events(), place.at("grid"));
     let mut arguments = vec![
         "compare",
         &events,
@@ -177,7 +131,7 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
         "--out",
         &out,
     ];
-    SMALL
+    small::LSTEP
         .iter()
         .chain(&["train.epochs=2"])
         .for_each(|setting| arguments.extend(["--set", setting]));
@@ -200,8 +154,6 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
 
 #[test]
 fn a_folder_without_a_run_is_refused() {
-    let place = Place::new();
-    let output = lstep(&["report", &place.folder.path().display().to_string()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("config.toml"));
+    let place = Place::with_events(NAME);
+    refused(&["report", &place.at("")], &["config.toml"]);
 }

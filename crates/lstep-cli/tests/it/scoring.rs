@@ -1,8 +1,8 @@
 //! Journeys of a trained model that is asked: about sources, pairs, and events that came after it
 //! was trained.
 
-use crate::small::place::{Place, done, json, refused};
-use crate::small::{SMALL, text};
+use lstep_testkit::command::{Place, done, json, refused, text};
+use lstep_testkit::small;
 use serde_json::Value;
 use std::fs;
 
@@ -29,7 +29,7 @@ fn features_of_nodes_that_come_later_are_heard() {
         "--set",
         "train.epochs=1",
     ];
-    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    small::LSTEP.iter().for_each(|setting| arguments.extend(["--set", setting]));
     done(&arguments);
     let known = place.words("events.csv");
     let last: Vec<&str> = known.lines().last().expect("events").split(',').collect();
@@ -61,7 +61,7 @@ fn times_and_ids_may_be_negative() {
         .expect("written");
     let (events, run) = (place.at("negative.csv"), place.at("run"));
     let mut arguments = vec!["train", &events, "--out", &run, "--set", "train.epochs=1"];
-    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    small::LSTEP.iter().for_each(|setting| arguments.extend(["--set", setting]));
     done(&arguments);
     let scored = json(&["score", &run, "--source", "-5", "--at", "-300", "--top", "3", "--json"]);
     assert_eq!(
@@ -199,7 +199,8 @@ fn events_given_later_score_as_events_of_the_file() {
         // Weights that do not move are the same whatever part of the stream is for training.
         let still =
             ["protocol.step=\"distinct_time\"", "train.learning_rate=1e-30", "train.epochs=1"];
-        let small = SMALL.iter().filter(|setting| !setting.starts_with("protocol")).chain(&still);
+        let small =
+            small::LSTEP.iter().filter(|setting| !setting.starts_with("protocol")).chain(&still);
         small.for_each(|setting| arguments.extend(["--set", setting]));
         done(&arguments);
     }
@@ -224,7 +225,7 @@ fn pairs_are_read_with_the_columns_of_the_run() {
     let (file, run) = (place.at("renamed.csv"), place.at("run"));
     let mut arguments =
         vec!["train", &file, "--out", &run, "--src", "who", "--dst", "whom", "--time", "at"];
-    SMALL
+    small::LSTEP
         .iter()
         .chain(&["train.epochs=1"])
         .for_each(|setting| arguments.extend(["--set", setting]));
@@ -280,7 +281,7 @@ fn a_run_can_be_asked_fewer_questions_against_more_candidates() {
     let (events, other) = (place.at("events.csv"), place.at("other"));
     let mut arguments =
         vec!["train", &events, "--out", &other, "--protocol", "dyglib", "--set", "train.epochs=1"];
-    SMALL
+    small::LSTEP
         .iter()
         .filter(|setting| setting.starts_with("model"))
         .for_each(|key| arguments.extend(["--set", key]));

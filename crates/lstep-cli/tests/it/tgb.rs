@@ -1,7 +1,7 @@
 //! The Temporal Graph Benchmark from end to end: files in its form, training that selects on MRR,
 //! and MRR on validation and test.
 
-use crate::command::{json, refused};
+use lstep_testkit::command::{json, refused};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Journeys through training, as the real binary makes them: a run, its folder, stops and kills,
 //! refusals, audits.
 
-use crate::small::place::{Place, done, json, lstep, refused, strs, without_seconds};
-use crate::small::{SMALL, command, text};
+use lstep_testkit::command::{Place, command, done, json, lstep, refused, text, without_seconds};
+use lstep_testkit::small;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -131,7 +131,8 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
     let mut moment = 0.37f64;
     loop {
         let arguments = if place.holds("killed/config.toml") { resume.as_slice() } else { &begin };
-        let mut child = command(&strs(arguments))
+        let mut child = command(&[])
+            .args(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -188,7 +189,8 @@ fn a_run_stopped_by_ctrl_c_says_how_to_go_on_and_ends_with_the_same_bytes() {
     let mut arguments = place.train("stopped", &settings);
     let mut stops = 0;
     for pause in [5u64, 60, 110] {
-        let mut child = command(&strs(&arguments))
+        let mut child = command(&[])
+            .args(&arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -214,7 +216,7 @@ fn a_run_stopped_by_ctrl_c_says_how_to_go_on_and_ends_with_the_same_bytes() {
         stops += 1;
     }
     assert!(stops >= 1, "the run was over before it could be stopped");
-    done(&strs(&arguments));
+    done(&arguments);
     same_end(&place, "calm", "stopped");
 }
 
@@ -300,7 +302,7 @@ fn a_run_is_not_continued_on_other_events() {
 fn settings_and_folders_that_cannot_be_are_refused() {
     let place = Place::new();
     place.trained("run", &["train.epochs=1"]);
-    refused(&strs(&place.train("run", &[])), &[&place.at("run"), "--resume"]);
+    refused(&place.train("run", &[]), &[&place.at("run"), "--resume"]);
     for (setting, word) in [
         ("model.recnt=9", "recnt"),
         ("train.epoch=9", "epoch"),
@@ -312,7 +314,7 @@ fn settings_and_folders_that_cannot_be_are_refused() {
         ("train.epochs=0", "epochs"),
         ("epochs", "key=value"),
     ] {
-        refused(&strs(&place.train("fresh", &[setting])), &[word]);
+        refused(&place.train("fresh", &[setting]), &[word]);
         assert!(!place.holds("fresh"), "{setting}: nothing is left behind");
     }
     let fresh = place.at("fresh");
@@ -384,7 +386,7 @@ fn a_kind_of_question_that_a_stream_cannot_be_asked_is_left_out_of_the_report() 
         "train.epochs=1",
         "--json",
     ];
-    let small = SMALL.iter().filter(|setting| !setting.starts_with("protocol"));
+    let small = small::LSTEP.iter().filter(|setting| !setting.starts_with("protocol"));
     small.chain(&["protocol.step=20"]).for_each(|setting| arguments.extend(["--set", setting]));
     let output = done(&arguments);
     let said = text(&output.stderr);
@@ -406,7 +408,7 @@ fn a_grid_that_asks_what_cannot_be_asked_says_so_before_it_trains() {
     let mut arguments =
         vec!["compare", &events, "--out", &grid, "--models", "lstep", "--seeds", "0"];
     arguments.extend(["--settings", "transductive,inductive", "--set", "train.epochs=1"]);
-    SMALL.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    small::LSTEP.iter().for_each(|setting| arguments.extend(["--set", setting]));
     let output = lstep(&arguments);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -456,7 +458,8 @@ fn flags_that_a_run_settles_are_refused_by_name_and_the_others_are_heard() {
 fn training_goes_on_when_nobody_reads_what_it_says() {
     let place = Place::new();
     let arguments = place.train("run", &["train.epochs=3"]);
-    let mut child = command(&strs(&arguments))
+    let mut child = command(&[])
+        .args(&arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -554,9 +557,9 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
             arguments
         };
         let (calm, killed) = (format!("calm-{name}"), format!("killed-{name}"));
-        done(&strs(&arguments(&calm)));
+        done(&arguments(&calm));
         let mut child =
-            command(&strs(&arguments(&killed))).stderr(Stdio::piped()).spawn().expect("runs");
+            command(&[]).args(&arguments(&killed)).stderr(Stdio::piped()).spawn().expect("runs");
         let mut said = wait_for_training(&mut child);
         let mut line = String::new();
         while !line.starts_with("epoch   2") && said.read_line(&mut line).expect("UTF-8") > 0 {

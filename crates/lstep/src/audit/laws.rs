@@ -452,14 +452,7 @@ mod tests {
     use super::*;
 
     fn log(rows: impl Iterator<Item = (u32, u32, f64)>) -> EventLog {
-        let rows: Vec<(u32, u32, f64)> = rows.collect();
-        let nodes =
-            |pick: fn(&(u32, u32, f64)) -> u32| rows.iter().map(|row| NodeId(pick(row))).collect();
-        let times = rows.iter().map(|row| Time::new(row.2).expect("finite")).collect();
-        EventLog::new(
-            Events::new(nodes(|row| row.0), nodes(|row| row.1), times, Features::none())
-                .expect("in order"),
-        )
+        EventLog::new(lstep_testkit::stream!(rows))
     }
 
     #[test]

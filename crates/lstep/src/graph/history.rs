@@ -160,14 +160,11 @@ impl Histories {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Features;
     use proptest::prelude::*;
 
+    /// One event at every time.
     fn stream(pairs: &[(u32, u32)]) -> Events {
-        let sources = pairs.iter().map(|pair| NodeId(pair.0)).collect();
-        let destinations = pairs.iter().map(|pair| NodeId(pair.1)).collect();
-        let times = (0..pairs.len()).map(|n| Time::new(n as f64).expect("finite")).collect();
-        Events::new(sources, destinations, times, Features::none()).expect("in order")
+        lstep_testkit::stream!((0u32..).zip(pairs).map(|(time, &(a, b))| (a, b, time)))
     }
 
     proptest! {

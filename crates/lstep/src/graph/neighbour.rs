@@ -78,11 +78,8 @@ mod tests {
 
     /// Node 0 meets 1, 2, 3, 4 at times 0, 1, 2, 3.
     fn log() -> EventLog {
-        let mut log = EventLog::default();
-        for n in 0..4 {
-            log.push(NodeId(0), NodeId(n + 1), time(f64::from(n)), &[]).expect("in order");
-        }
-        log
+        let events = lstep_testkit::stream![0 -> 1 @ 0.0, 0 -> 2 @ 1.0, 0 -> 3 @ 2.0, 0 -> 4 @ 3.0];
+        EventLog::new(events)
     }
 
     #[test]

@@ -183,21 +183,10 @@ impl<'log> Revealed<'log> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Events, Features};
     use proptest::prelude::*;
 
     fn log_of(rows: &[(u32, u32, u8)]) -> EventLog {
-        let mut rows = rows.to_vec();
-        rows.sort_by_key(|row| row.2);
-        EventLog::new(
-            Events::new(
-                rows.iter().map(|row| NodeId(row.0)).collect(),
-                rows.iter().map(|row| NodeId(row.1)).collect(),
-                rows.iter().map(|row| time(f64::from(row.2))).collect(),
-                Features::none(),
-            )
-            .expect("sorted"),
-        )
+        EventLog::new(lstep_testkit::stream!(rows.to_vec()))
     }
 
     fn time(value: f64) -> Time {

@@ -379,20 +379,11 @@ fn shuffle_front<T>(all: &mut [T], count: usize, draw: &mut KeyedRng) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Features;
     use crate::protocol::step::{StepRule, Visibility, cut};
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
     fn stream(rows: &[(u32, u32, u32)]) -> Events {
-        let mut rows = rows.to_vec();
-        rows.sort_by_key(|row| row.2);
-        Events::new(
-            rows.iter().map(|row| NodeId(row.0)).collect(),
-            rows.iter().map(|row| NodeId(row.1 + 50)).collect(),
-            rows.iter().map(|row| Time::new(f64::from(row.2)).expect("finite")).collect(),
-            Features::none(),
-        )
-        .expect("sorted")
+        lstep_testkit::stream!(rows.iter().map(|&(source, to, time)| (source, to + 50, time)))
     }
 
     /// Asks all test events, each against one negative.

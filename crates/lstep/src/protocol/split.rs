@@ -154,15 +154,14 @@ fn empty_part(part: &'static str, events: &Events) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Features, Time};
+    use crate::event::Time;
 
     fn times(values: &[f64]) -> Vec<Time> {
         values.iter().map(|&value| Time::new(value).expect("finite")).collect()
     }
 
-    fn stream(values: &[f64]) -> Events {
-        let nodes = |shift: u32| (0..values.len() as u32).map(|n| NodeId(n / 2 + shift)).collect();
-        Events::new(nodes(0), nodes(1), times(values), Features::none()).expect("in order")
+    fn stream(times: &[f64]) -> Events {
+        lstep_testkit::stream!((0..).zip(times).map(|(n, &time)| (n / 2, n / 2 + 1, time)))
     }
 
     #[test]

@@ -146,12 +146,9 @@ fn cut_by(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Features, NodeId};
 
     fn stream(times: &[f64]) -> Events {
-        let nodes = vec![NodeId(0); times.len()];
-        let times = times.iter().map(|&time| Time::new(time).expect("finite")).collect();
-        Events::new(nodes.clone(), nodes, times, Features::none()).expect("in order")
+        lstep_testkit::stream!(times.iter().map(|&time| (0, 0, time)))
     }
 
     #[test]

@@ -233,7 +233,6 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Features, NodeId, Time};
 
     fn logit(probability: f64) -> f64 {
         (probability / (1.0 - probability)).ln()
@@ -301,10 +300,7 @@ mod tests {
 
     #[test]
     fn activity_is_counted_before_the_event_and_classes_keep_equal_values_together() {
-        let nodes = |ids: [u32; 4]| ids.map(NodeId).to_vec();
-        let times = (0..4).map(|n| Time::new(f64::from(n)).expect("finite")).collect();
-        let events = Events::new(nodes([0, 0, 1, 2]), nodes([1, 2, 1, 0]), times, Features::none())
-            .expect("in order");
+        let events = lstep_testkit::stream![0 -> 1 @ 0.0, 0 -> 2 @ 1.0, 1 -> 1 @ 2.0, 2 -> 0 @ 3.0];
         let earlier = earlier_events(&events);
         assert_eq!(earlier, [0, 1, 1, 1]);
         let starts = classes(&[0, 1, 1, 1, 5, 9], 3);

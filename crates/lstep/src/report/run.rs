@@ -72,7 +72,7 @@ pub fn run_page(
         "Wall-clock time on the machine that trained and evaluated; no result depends on it.",
     );
     page.charts([phases(trained, evaluated, &epochs), pace(&epochs)]);
-    page.section("The data's own stats", &stats_about(trained));
+    page.section("Statistics of the data", &stats_about(trained));
     page.charts(stream::charts(stream.log.events(), &stream.clock, trained.split()));
     page.section("Settings and protocol", &protocol(trained));
     page.table(&questions(evaluated));
@@ -137,7 +137,7 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
             .collect();
         if !better.is_empty() {
             page.warning(&format!(
-                "EvalScope {}, {} do as well or better than the trained model ({value:.4}).",
+                "Asked {}, {} do as well or better than the trained model ({value:.4}).",
                 question(row),
                 better.join(" and ")
             ));

@@ -158,14 +158,9 @@ fn activity(events: &Events) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Features, NodeId};
 
     fn stream() -> Events {
-        let nodes = |ids: &[u32]| ids.iter().map(|&id| NodeId(id)).collect();
-        let times =
-            [0.0, 1.0, 8.0, 10.0].iter().map(|&time| Time::new(time).expect("finite")).collect();
-        Events::new(nodes(&[0, 1, 0, 0]), nodes(&[1, 0, 1, 2]), times, Features::none())
-            .expect("in order")
+        lstep_testkit::stream![0 -> 1 @ 0.0, 1 -> 0 @ 1.0, 0 -> 1 @ 8.0, 0 -> 2 @ 10.0]
     }
 
     #[test]

@@ -172,30 +172,22 @@ fn shown(clock: &Clock, time: Time) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Time;
 
     #[test]
     fn a_small_stream_is_counted_by_hand() {
         // Pairs 0-1 and 1-0, a self-loop, a duplicate, and a pair that only the test part has.
-        let rows = [
-            (0, 1, 0),
-            (1, 0, 1),
-            (2, 2, 2),
-            (0, 1, 3),
-            (0, 1, 3),
-            (0, 1, 4),
-            (0, 1, 5),
-            (0, 1, 6),
-            (3, 1, 7),
-            (0, 1, 8),
+        let events = lstep_testkit::stream![
+            0 -> 1 @ 0.0,
+            1 -> 0 @ 1.0,
+            2 -> 2 @ 2.0,
+            0 -> 1 @ 3.0,
+            0 -> 1 @ 3.0,
+            0 -> 1 @ 4.0,
+            0 -> 1 @ 5.0,
+            0 -> 1 @ 6.0,
+            3 -> 1 @ 7.0,
+            0 -> 1 @ 8.0,
         ];
-        let events = Events::new(
-            rows.iter().map(|row| NodeId(row.0)).collect(),
-            rows.iter().map(|row| NodeId(row.1)).collect(),
-            rows.iter().map(|row| Time::new(f64::from(row.2)).expect("finite")).collect(),
-            Features::none(),
-        )
-        .expect("in order");
         let stats = DatasetStats::of(&events, &Features::none());
         assert_eq!((stats.nodes, stats.sources, stats.destinations), (4, 4, 3));
         assert_eq!((stats.events, stats.distinct_times, stats.distinct_pairs), (10, 9, 4));

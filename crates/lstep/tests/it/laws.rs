@@ -3,7 +3,7 @@
 
 use lstep::audit::laws::check_config;
 use lstep::audit::laws::{Breach, Check, Law, check_model};
-use lstep::event::{Event, Events, Features, NodeId, Time};
+use lstep::event::{Event, Events, Features, Time};
 use lstep::graph::{EventLog, Past, Revealed};
 use lstep::model::{
     Aggregation, DyGFormerConfig, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding,
@@ -13,17 +13,9 @@ use lstep::query::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A log whose events have their source's number as their only feature.
 fn stream(rows: &[(u32, u32, u32)]) -> EventLog {
-    let mut rows = rows.to_vec();
-    rows.sort_by_key(|row| row.2);
-    let events = Events::new(
-        rows.iter().map(|row| NodeId(row.0)).collect(),
-        rows.iter().map(|row| NodeId(row.1)).collect(),
-        rows.iter().map(|row| Time::new(f64::from(row.2)).expect("finite")).collect(),
-        Features::new(1, rows.iter().map(|row| row.0 as f32).collect()).expect("finite"),
-    )
-    .expect("sorted");
-    EventLog::new(events)
+    EventLog::new(lstep_testkit::stream!(rows.to_vec(), 1, |source, _| [source as f32]))
 }
 
 proptest! {
@@ -238,36 +230,36 @@ fn a_model_that_breaks_a_law_is_caught() {
     }
 }
 
-#[test]
-fn every_counting_model_keeps_every_law_on_a_real_stream() {
-    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("SKIPPED every_counting_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
-        return;
-    };
-    for name in ["uci", "canparl"] {
-        let path = folder.join(name).join("events.csv.gz");
-        let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
-        // The middle of the first 6,000 events: the laws rebuild the log for every row.
-        let first = dataset.events.first(6_000);
-        for model in ModelConfig::counting_models() {
-            let breaches = check_config(&model, &EventLog::new(first.clone()), Check::default())
-                .expect("checked");
-            assert_eq!(breaches, Vec::<Breach>::new(), "{name}: {model}");
+mod real_data {
+    use super::*;
+    use lstep::read::{ReadOptions, read};
+    use lstep_testkit::real_data::events;
+
+    fn first(name: &str, count: usize) -> Events {
+        let dataset = read(events(name), &ReadOptions::default()).expect("a stream");
+        dataset.events.first(count)
+    }
+
+    #[test]
+    #[ignore = "needs LSTEP_DATA"]
+    fn every_counting_model_keeps_every_law() {
+        for name in ["uci", "canparl"] {
+            // The middle of the first 6,000 events: the laws rebuild the log for every row.
+            let log = EventLog::new(first(name, 6_000));
+            for model in ModelConfig::counting_models() {
+                let breaches = check_config(&model, &log, Check::default()).expect("checked");
+                assert_eq!(breaches, Vec::<Breach>::new(), "{name}: {model}");
+            }
         }
     }
-}
 
-#[test]
-fn every_learned_model_keeps_every_law_on_a_real_stream() {
-    let Some(folder) = std::env::var_os("LSTEP_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("SKIPPED every_learned_model_keeps_every_law_on_a_real_stream: set LSTEP_DATA");
-        return;
-    };
-    let path = folder.join("uci").join("events.csv.gz");
-    let dataset = lstep::read::read(path, &lstep::read::ReadOptions::default()).expect("read");
-    let log = EventLog::new(dataset.events.first(2_000));
-    for model in learned_models() {
-        let breaches = check_config(&model, &log, Check::default()).expect("checked");
-        assert_eq!(breaches, Vec::<Breach>::new(), "{model:?}");
+    #[test]
+    #[ignore = "needs LSTEP_DATA"]
+    fn every_learned_model_keeps_every_law() {
+        let log = EventLog::new(first("uci", 2_000));
+        for model in learned_models() {
+            let breaches = check_config(&model, &log, Check::default()).expect("checked");
+            assert_eq!(breaches, Vec::<Breach>::new(), "{model:?}");
+        }
     }
 }

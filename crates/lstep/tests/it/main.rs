@@ -1,15 +1,17 @@
 //! The library against outside numbers, laws, real data and files that are wrong.
 
+mod dyglib;
 mod dyglib_pyset;
-mod dyglib_real;
 mod examples;
 mod laws;
 mod learning;
 mod metric_reference;
+mod random_bytes;
 mod read_faults;
 mod read_laws;
 mod read_layouts;
 mod read_parquet;
+mod rooms;
 mod systems;
 mod tgb_end_to_end;
 mod tgb_negatives;

@@ -2,7 +2,6 @@
 
 use lstep::event::{Clock, Event, NodeId, Side, Unit};
 use lstep::read::{Dataset, FeatureColumns, Format, ReadOptions, read, read_from, write_events};
-use std::path::Path;
 
 fn named(name: &str, text: &str, options: &ReadOptions) -> Dataset {
     read_from(name, text.as_bytes(), options).expect("a good file")
@@ -304,33 +303,33 @@ fn broken_parquet_is_refused_without_a_panic() {
     }
 }
 
-/// Counts of the real streams, where they are: `LSTEP_DATA` names the folder.
-#[test]
-fn real_streams_have_their_known_counts() {
-    let Ok(folder) = std::env::var("LSTEP_DATA") else {
-        eprintln!("skipped: LSTEP_DATA is not set");
-        return;
-    };
-    for (name, nodes, events, times, width) in [
-        ("uci", 1_899, 59_835, 58_911, 0),
-        ("enron", 184, 125_235, 22_632, 0),
-        ("wikipedia", 9_227, 157_474, 152_757, 0),
-        ("canparl", 734, 74_478, 14, 1),
-        ("uslegis", 225, 60_396, 12, 1),
-        ("email-eu", 986, 332_334, 207_880, 0),
-        ("mathoverflow", 24_818, 506_550, 505_784, 0),
-    ] {
-        let path = Path::new(&folder).join(name).join("events.csv.gz");
-        let data = read(&path, &ReadOptions::default()).expect("real data");
-        let mut distinct = data.events.times().to_vec();
-        distinct.dedup();
-        assert_eq!(
-            (data.names.len(), data.events.len(), distinct.len()),
-            (nodes, events, times),
-            "{name}"
-        );
-        assert_eq!((data.name.as_str(), data.events.features().width()), (name, width));
-        let node = data.events.at(0).source;
-        assert_eq!(data.names.number(node).to_string(), data.names.name(node).to_string());
+mod real_data {
+    use super::*;
+    use lstep_testkit::real_data;
+
+    #[test]
+    #[ignore = "needs LSTEP_DATA"]
+    fn streams_have_their_known_counts() {
+        for (name, nodes, events, times, width) in [
+            ("uci", 1_899, 59_835, 58_911, 0),
+            ("enron", 184, 125_235, 22_632, 0),
+            ("wikipedia", 9_227, 157_474, 152_757, 0),
+            ("canparl", 734, 74_478, 14, 1),
+            ("uslegis", 225, 60_396, 12, 1),
+            ("email-eu", 986, 332_334, 207_880, 0),
+            ("mathoverflow", 24_818, 506_550, 505_784, 0),
+        ] {
+            let data = read(real_data::events(name), &ReadOptions::default()).expect("real data");
+            let mut distinct = data.events.times().to_vec();
+            distinct.dedup();
+            assert_eq!(
+                (data.names.len(), data.events.len(), distinct.len()),
+                (nodes, events, times),
+                "{name}"
+            );
+            assert_eq!((data.name.as_str(), data.events.features().width()), (name, width));
+            let node = data.events.at(0).source;
+            assert_eq!(data.names.number(node).to_string(), data.names.name(node).to_string());
+        }
     }
 }

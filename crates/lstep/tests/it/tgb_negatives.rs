@@ -1,7 +1,6 @@
 //! TGB's files and TGB's rule, against files made by Python (`fixtures/tgb/pickles.py`,
 //! `fixtures/tgb/generated.py`).
 
-use lstep::event::{Events, Features, NodeId, Time};
 use lstep::protocol::Split;
 use lstep::protocol::tgb::{Generator, TgbColumns};
 use lstep::read::pickle;
@@ -42,13 +41,9 @@ fn the_generator_draws_what_py_tgb_draws() {
         serde_json::from_value(stream[name].clone()).expect("integers")
     };
     let (sources, destinations, times) = (column("source"), column("destination"), column("time"));
-    let events = Events::new(
-        sources.iter().map(|&id| NodeId(id as u32)).collect(),
-        destinations.iter().map(|&id| NodeId(id as u32)).collect(),
-        times.iter().map(|&time| Time::new(time as f64).expect("finite")).collect(),
-        Features::none(),
-    )
-    .expect("in order");
+    let rows = sources.iter().zip(&destinations).zip(&times);
+    let rows = rows.map(|((&source, &to), &time)| (source as u32, to as u32, time as f64));
+    let events = lstep_testkit::stream!(rows);
     let split = Split::chronological(&events, 0.7, 0.85).expect("three parts");
     assert_eq!(
         (Some(split.train_until), Some(split.validation_until)),
