@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use lstep::evaluation::{EvaluatedModel, Evaluation};
-use lstep::model::{Memory, ModelConfig};
+use lstep::model::{EdgeBankConfig, Memory};
 use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy, StreamProtocol};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{ReadOptions, read, write_events};
@@ -64,7 +64,7 @@ fn measure(millions: u32, path: &str) {
             settings: vec![Setting::Transductive],
             strategies: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
         },
-        models: vec![EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
+        models: vec![EvaluatedModel::Fixed(EdgeBankConfig { memory: Memory::Unlimited }.into())],
         read_negatives: None,
         write_negatives: None,
     };

@@ -52,7 +52,6 @@
 //!
 //! ```
 //! use lstep::event::{Events, Features, NodeId, Time};
-//! use lstep::model::ModelConfig;
 //! use lstep::query::Queries;
 //! use lstep::serving::Live;
 //! use lstep::settings::{DataConfig, RunConfig};
@@ -69,8 +68,8 @@
 //! )?;
 //! let stream = Stream::new("letters", events)?;
 //! let settings = ["train.epochs=1", "protocol.step=50"].map(String::from);
-//! let model = ModelConfig::learned("lstep-pair")?;
-//! let config = RunConfig::start(DataConfig::default(), model, None)?.with(None, &settings)?;
+//! let config =
+//!     RunConfig::builder(DataConfig::default()).model("lstep-pair").set(&settings).build()?;
 //! # let place = tempfile::tempdir().expect("a folder");
 //! # let path = place.path().join("run");
 //! let folder = RunFolder::new(path);

@@ -18,26 +18,29 @@ mod heuristic;
 mod lstep;
 mod neighbours;
 mod popularity;
+pub mod registry;
 mod scratch;
 mod tgn;
 mod trainer;
 
-pub use config::ModelConfig;
+pub use config::{AnySettings, ModelConfig};
+pub(crate) use config::{merge, value_of};
 pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;
-pub use dygformer::{DyGFormer, DyGFormerConfig, Padding};
-pub use edgebank::{EdgeBank, Memory};
+pub use dygformer::{DyGFormer, DyGFormerConfig, DyGFormerKind, Padding};
+pub use edgebank::{EdgeBank, EdgeBankConfig, EdgeBankKind, Memory};
 pub use encoder::{Encoder, Learned};
-pub use graphmixer::{GraphMixer, GraphMixerConfig};
-pub use heuristic::{Heuristic, Signal};
+pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerKind};
+pub use heuristic::{Heuristic, HeuristicConfig, HeuristicKind, Signal};
 pub use lstep::{
-    Aggregation, FilterBound, Lstep, LstepConfig, LstepState, Movement, PairConfig, Positions, Run,
-    Scope, Start, Variant,
+    Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepKind, LstepState,
+    Movement, PairConfig, Positions, Run, Scope, Start, Variant,
 };
 pub use neighbours::Sampling;
-pub use popularity::PopTrack;
+pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
+pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
-pub use tgn::{Memories, Tgn, TgnConfig};
+pub use tgn::{Memories, Tgn, TgnConfig, TgnKind};
 pub use trainer::{
     Learner, Negative, OptimizerConfig, TrainBatch, TrainContext, Trainer, new_trainer,
 };

@@ -9,7 +9,7 @@ use crate::checkpoint::{Checkpoint, append_line, duplicate, write_text};
 use crate::error::{Error, InputFault, Result};
 use crate::evaluation::evaluate;
 use crate::model::Trainer;
-use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule, Strategy};
+use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule};
 use crate::results::Outcome;
 use crate::results::{EpochReport, ValidationRow};
 use crate::settings::RunConfig;
@@ -123,15 +123,11 @@ impl Training {
 
     fn prepare(context: RunContext, folder: RunFolder) -> Result<Training> {
         let protocol = &context.config.protocol;
-        let asked = EvalScope {
+        let asked = protocol.scope(&EvalScope {
             parts: vec![Part::Validation],
             settings: vec![Setting::Transductive],
-            strategies: if protocol.name() == "tgb" {
-                vec![Strategy::Tgb]
-            } else {
-                context.config.train.select.clone()
-            },
-        };
+            strategies: context.config.train.select.clone(),
+        });
         let validation = protocol.passes(context.subject(), &context.split, &asked)?.swap_remove(0);
         let train = &context.config.train;
         let training = TrainingStream::new(

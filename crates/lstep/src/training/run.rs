@@ -1,7 +1,7 @@
 //! A trained run, opened to be asked: evaluated, evaluated, or used.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::evaluation::evaluate;
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
@@ -125,13 +125,7 @@ impl TrainedRun {
         per_event: Option<usize>,
         questions: Option<usize>,
     ) -> Result<()> {
-        let Protocol::Stream(stream) = &mut self.protocol else {
-            let remedy = "it settles what is asked: leave out --per-event and --questions";
-            return Err(Error::setting("protocol", self.protocol.name(), remedy));
-        };
-        stream.per_event = per_event.unwrap_or(stream.per_event);
-        stream.questions = questions.or(stream.questions);
-        Ok(())
+        self.protocol.set_questions(per_event, questions)
     }
 
     /// The passes that ask everything asked.

@@ -6,7 +6,7 @@
 
 use lstep::evaluation::{EvaluatedModel, Evaluation};
 use lstep::event::NodeId;
-use lstep::model::{Memory, ModelConfig};
+use lstep::model::{EdgeBankConfig, Memory};
 use lstep::protocol::dyglib::DyglibProtocol;
 use lstep::protocol::dyglib::{
     EdgeColumns, EmulatedPart, EmulatedSplit, EmulatedStrategy, Sampler,
@@ -186,7 +186,7 @@ fn edgebank_has_the_numbers_of_python() {
             },
             models: memories
                 .iter()
-                .map(|&(_, memory)| EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory }))
+                .map(|&(_, memory)| EvaluatedModel::Fixed(EdgeBankConfig { memory }.into()))
                 .collect(),
             read_negatives: None,
             write_negatives: None,

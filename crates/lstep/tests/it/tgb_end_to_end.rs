@@ -5,7 +5,7 @@
 //! negatives of each event, what a batch may know, ranks with their ties, and the mean.
 
 use lstep::evaluation::{EvaluatedModel, Evaluation};
-use lstep::model::{Memory, ModelConfig};
+use lstep::model::{EdgeBankConfig, Memory};
 use lstep::protocol::tgb::TgbProtocol;
 use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use lstep::read::{ReadOptions, read};
@@ -34,7 +34,7 @@ fn mrr_on_validation_and_test_equals_that_of_py_tgb() {
             settings: vec![Setting::Transductive],
             strategies: vec![Strategy::Tgb],
         },
-        models: vec![EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited })],
+        models: vec![EvaluatedModel::Fixed(EdgeBankConfig { memory: Memory::Unlimited }.into())],
         read_negatives: None,
         write_negatives: None,
     };

@@ -22,6 +22,7 @@ mod digest;
 mod encode;
 mod folded;
 mod gather;
+mod kind;
 mod loss;
 #[cfg(test)]
 mod oracle;
@@ -34,6 +35,7 @@ mod released_leak;
 
 pub use bound::{FilterBound, Movement};
 pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
+pub use kind::{LSTEP, LSTEP_PAIR, LstepKind};
 pub use pair::PairConfig;
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;

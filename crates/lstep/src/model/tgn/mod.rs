@@ -22,9 +22,11 @@
 //! [`Tgn::send_messages`], what an encoding is made of [`Tgn::encode`].
 
 mod config;
+mod kind;
 mod memory;
 
 pub use config::TgnConfig;
+pub use kind::TgnKind;
 pub use memory::Memories;
 
 use super::StreamInfo;
