@@ -1,10 +1,14 @@
-//! Flags that several commands share: how a file of events is read.
+//! What several commands share: flags for reading a file of events, and choices by name.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lstep::model::{AnyModelKind, registry};
 use lstep::read::{Dataset, read};
 use lstep::settings::DataConfig;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A file of events and what to know about it.
 #[derive(Args)]
@@ -124,4 +128,26 @@ pub fn read_showing(data: &DataConfig) -> Result<Dataset> {
     let dataset = read(&data.events, &data.options());
     busy.finish_and_clear();
     dataset.context("cannot read the events")
+}
+
+/// Reads one of the library's choices by its name.
+pub fn one_of<T, const N: usize>(choices: [T; N]) -> impl TypedValueParser<Value = T>
+where
+    T: Display + FromStr<Err = lstep::Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(choices.map(|choice| choice.to_string()))
+        .try_map(|name| name.parse::<T>())
+}
+
+/// The names of the models that can be trained.
+pub fn learned_names() -> Vec<&'static str> {
+    registry::learned_kinds().into_iter().map(|kind| kind.name()).collect()
+}
+
+/// Names of models with what they are, a line each, for help.
+pub fn models_help(which: impl Fn(&dyn AnyModelKind) -> bool) -> String {
+    let kinds: Vec<_> = registry::kinds().into_iter().filter(|kind| which(*kind)).collect();
+    let width = kinds.iter().map(|kind| kind.name().len()).max().unwrap_or(0);
+    let line = |kind: &&dyn AnyModelKind| format!("  {:width$}  {}\n", kind.name(), kind.about());
+    kinds.iter().map(line).collect()
 }

@@ -7,7 +7,6 @@ use anyhow::Result;
 use clap::Args;
 use lstep::audit::laws::{Breach, Questions};
 use lstep::audit::{AuditReport, Fault, LeakReport, audit, show_released_leak};
-use lstep::model::ModelConfig;
 use lstep::protocol::StepRule;
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -119,19 +118,7 @@ fn show_leak(leak: &LeakReport) -> Result<()> {
     say(table.show().trim_end())?;
     say(format!("broken by the honest model: {}", laws(&leak.honest_breaches)))?;
     say(format!("broken by the leaking model: {}", laws(&leak.leaking_breaches)))?;
-    let settings = match &leak.model {
-        ModelConfig::Lstep(model) => format!(
-            "d_P {}, d_T {}, d_N {}, L {}, K {}",
-            model.position_width, model.time_width, model.node_width, model.snapshots, model.recent
-        ),
-        ModelConfig::DyGFormer(model) => {
-            format!(
-                "channels of {}, histories of {} in patches of {}",
-                model.channel_width, model.longest, model.patch
-            )
-        }
-        other => other.to_string(),
-    };
+    let settings = leak.model.summary();
     say(format!(
         "{training_events} training events, {step}, seed {seed}, learning rate {learning_rate}, {settings};"
     ))?;

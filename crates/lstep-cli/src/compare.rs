@@ -1,15 +1,26 @@
 //! `lstep compare`: datasets, models and seeds as one grid that survives interruption, with tables
 //! at its end.
 
-use crate::args::Reading;
+use crate::args::{Reading, models_help, one_of};
 use crate::comparison;
-use crate::evaluate::{Kind, Which, once};
+use crate::evaluate::once;
 use crate::grid::{self, Seeds};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lstep::experiments::{Grid, ModelSpec, PresetChoice};
-use lstep::protocol::{EvalScope, Part};
+use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+Settings come from the preset with the dataset's name where there is one (its protocol is dyglib, or tgb), else from each model's
+defaults (protocol stream). Deviations are those of the population, as numpy's std.
+
+Examples:
+  lstep compare events.csv --models lstep,tgn,edgebank,heuristics --seeds 0..2 --out grid
+  lstep compare uci/events.csv.gz enron/events.csv.gz --models lstep,lstep:variant=no-position \\
+      --seeds 0..4 --settings transductive,inductive --out grid
+  lstep compare uci --models lstep:recent=10,lstep:recent=30 --set train.epochs=10 --negatives random --out grid
+  lstep compare --resume grid";
 
 /// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks
 /// and average ranks.
@@ -19,24 +30,13 @@ use std::path::{Path, PathBuf};
 /// are not done again and unfinished ones go on exactly; a cell with other settings is refused. The
 /// same command again, or --resume OUT, goes on; more models, seeds or datasets may be added.
 #[derive(Args)]
-#[command(after_help = "\
-Models:
-  lstep, lstep-pair, graphmixer, tgn, dygformer
-                                      learned, once for each seed
-  edgebank                            published memory where the dataset has one, else unlimited; edgebank:memory=NAME
-  poptrack, heuristics                poptrack:decay=0.9
-  SIGNAL[+SIGNAL...]                  as for `lstep evaluate`
-  NAME:key=value[:key=value...]       a variant: keys of [model], or with a dot of any part
+#[command(after_help = format!("\
+Models, learned ones once for each seed:
+{}
+  NAME:key=value[:key=value...] is a variant: keys of [model], or with a dot of any part. edgebank has its published memory where the
+  dataset has one, else unlimited; edgebank:memory=NAME chooses another.
 
-Settings come from the preset with the dataset's name where there is one (its protocol is dyglib, or tgb), else from each model's
-defaults (protocol stream). Deviations are those of the population, as numpy's std.
-
-Examples:
-  lstep compare events.csv --models lstep,tgn,edgebank,heuristics --seeds 0..2 --out grid
-  lstep compare uci/events.csv.gz enron/events.csv.gz --models lstep,lstep:variant=no-position \\
-      --seeds 0..4 --settings transductive,inductive --out grid
-  lstep compare uci --models lstep:recent=10,lstep:recent=30 --set train.epochs=10 --negatives random --out grid
-  lstep compare --resume grid")]
+{HELP}", models_help(|_| true)))]
 pub struct Compare {
     /// Files of events, as for `lstep inspect`, or folders with one in it
     #[arg(value_name = "EVENTS", required_unless_present = "resume")]
@@ -51,13 +51,13 @@ pub struct Compare {
     seeds: Seeds,
 
     /// Kinds of negatives, separated by commas; tgb has its own [default: all three]
-    #[arg(long, value_enum, value_delimiter = ',')]
-    negatives: Vec<Kind>,
+    #[arg(long, value_name = "NEGATIVES", value_delimiter = ',', value_parser = one_of(Strategy::DRAWN))]
+    negatives: Vec<Strategy>,
 
     /// Ask about all events, or those with a node that training does not know; both separated by a
     /// comma
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Which::Transductive])]
-    settings: Vec<Which>,
+    #[arg(long, value_name = "SETTINGS", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
+    settings: Vec<Setting>,
 
     /// Where settings come from: auto, none, or a preset's name for all datasets
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -65,7 +65,7 @@ pub struct Compare {
 
     /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
     /// stream]
-    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    #[arg(long, value_name = "NAME", value_parser = Protocol::NAMES)]
     protocol: Option<String>,
 
     /// A single setting for all cells, for example train.epochs=10; those of `model.` are for
@@ -106,8 +106,8 @@ impl Compare {
         let files: Result<Vec<_>> =
             self.events.iter().map(|path| grid::lasting(self.reading.data(path))).collect();
         let models = models?;
-        let kinds: &[Kind] =
-            if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
+        let negatives =
+            if self.negatives.is_empty() { &Strategy::DRAWN[..] } else { &self.negatives };
         let labels: Vec<&str> = models.iter().map(|model| model.label.as_str()).collect();
         Ok(Grid {
             title: format!("Comparison of {}", labels.join(", ")),
@@ -117,8 +117,8 @@ impl Compare {
             set: self.set.clone(),
             asked: EvalScope {
                 parts: vec![Part::Test],
-                settings: once("--settings", self.settings.iter().map(|which| which.setting()))?,
-                strategies: once("--negatives", kinds.iter().map(|kind| kind.strategy()))?,
+                settings: once("--settings", self.settings.iter().copied())?,
+                strategies: once("--negatives", negatives.iter().copied())?,
             },
             models,
             datasets: grid::digest(files?, before.as_ref())?,

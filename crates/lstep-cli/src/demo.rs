@@ -25,11 +25,13 @@ pub fn run() -> Result<()> {
     let stream = Stream::from(dataset);
     let data = DataConfig { events: "the sample stream".into(), ..DataConfig::default() };
     let config = |(name, epochs): (&str, u32)| {
-        RunConfig::start(data.clone(), ModelConfig::learned(name)?, None)?
-            .with(None, &[format!("train.epochs={epochs}")])
+        RunConfig::builder(data.clone())
+            .model(name)
+            .set(&[format!("train.epochs={epochs}")])
+            .build()
     };
     let first = config(TRAINED[0])?;
-    let asked = first.full_scope();
+    let asked = first.protocol.full_scope();
     let evaluation = Evaluation::new(&stream)
         .protocol(first.protocol.clone())
         .scope(asked.clone())

@@ -1,37 +1,20 @@
 //! `lstep evaluate`: how well a model tells what happened from what did not.
 
-use crate::args::EventsFile;
+use crate::args::{EventsFile, models_help, one_of};
 use crate::table::Table;
 use crate::{progress, say};
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lstep::evaluation::{EvaluatedModel, Evaluation};
-use lstep::model::{Memory, ModelConfig};
-use lstep::protocol::dyglib::DyglibProtocol;
-use lstep::protocol::tgb::TgbProtocol;
-use lstep::protocol::{
-    EvalScope, Part, Protocol, Setting, StepRule, Strategy, StreamProtocol, Visibility,
-};
+use lstep::model::ModelConfig;
+use lstep::protocol::{EvalScope, Part, Protocol, Setting, StepRule, Strategy, Visibility};
 use lstep::results::{EvaluationReport, ResultRow};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Ask a model about the end of a stream and print honest numbers.
-///
-/// EVENTS may also be the folder of a run that `lstep train` made. Its model, protocol and events
-/// are then its own; only --negatives, --setting and --part, and under protocol stream --per-event
-/// and --questions, can be chosen, and other flags are refused.
-#[derive(Args)]
-#[command(after_help = "\
-Models:
-  edgebank            a pair that is in memory meets again (see --memory)
-  poptrack            decayed popularity of the destination (see --decay)
-  heuristics          local-recency+local-popularity+global-recency+global-popularity
-  SIGNAL[+SIGNAL...]  any of these four, later ones part what earlier ones leave equal
-  all                 all of the above, one after the other
-
+const HELP: &str = "\
 Protocols:
   stream  one stream that runs on from train to test; nobody sees ahead (the default)
   dyglib  the field's: bit for bit the splits and negatives behind published tables
@@ -41,7 +24,21 @@ Examples:
   lstep evaluate events.csv --model edgebank
   lstep evaluate uci/events.csv.gz --model edgebank --memory published --protocol dyglib --json
   lstep evaluate events.parquet --model local-recency+global-popularity --per-event 100 --negatives random
-  lstep evaluate tgbl-wiki_edgelist_v2.csv --model edgebank --memory window-tgb --protocol tgb")]
+  lstep evaluate tgbl-wiki_edgelist_v2.csv --model edgebank --memory window-tgb --protocol tgb";
+
+/// Ask a model about the end of a stream and print honest numbers.
+///
+/// EVENTS may also be the folder of a run that `lstep train` made. Its model, protocol and events
+/// are then its own; only --negatives, --setting and --part, and under protocol stream --per-event
+/// and --questions, can be chosen, and other flags are refused.
+#[derive(Args)]
+#[command(after_help = format!("\
+Models:
+{}
+  SIGNAL[+SIGNAL...] is any of local-recency, local-popularity, global-recency and global-popularity: later ones part what earlier
+  ones leave equal. `all` is all of the above, one after the other. See --memory for edgebank, --decay for poptrack.
+
+{HELP}", models_help(|kind| !kind.learns())))]
 pub struct Evaluate {
     #[command(flatten)]
     file: EventsFile,
@@ -65,21 +62,21 @@ pub struct Evaluate {
     dataset: Option<String>,
 
     /// How to split, step and ask [default: stream]
-    #[arg(long, value_enum)]
-    protocol: Option<ProtocolName>,
+    #[arg(long, value_name = "PROTOCOL", value_parser = Protocol::NAMES)]
+    protocol: Option<String>,
 
     /// Kinds of negatives, separated by commas; tgb has its own [default: all three]
-    #[arg(long, value_enum, value_delimiter = ',')]
-    negatives: Vec<Kind>,
+    #[arg(long, value_name = "NEGATIVES", value_delimiter = ',', value_parser = one_of(Strategy::DRAWN))]
+    negatives: Vec<Strategy>,
 
     /// Ask about all events, or those with a node that training does not know; both separated by a
     /// comma
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Which::Transductive])]
-    setting: Vec<Which>,
+    #[arg(long, value_name = "SETTING", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
+    setting: Vec<Setting>,
 
     /// Parts of the stream to report
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Portion::Test])]
-    part: Vec<Portion>,
+    #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = one_of(Part::ALL), default_values_t = [Part::Test])]
+    part: Vec<Part>,
 
     /// Events in a step, or `time` for a step at every distinct time [default: 200]
     #[arg(long, value_name = "N")]
@@ -87,8 +84,8 @@ pub struct Evaluate {
 
     /// What a question sees: all strictly before its time, nothing of its own step, or strictly
     /// earlier times in everything [default: event; tgb: step]
-    #[arg(long, value_enum, help_heading = "Stream and tgb")]
-    visibility: Option<Sight>,
+    #[arg(long, value_name = "VISIBILITY", value_parser = one_of(Visibility::ALL), help_heading = "Stream and tgb")]
+    visibility: Option<Visibility>,
 
     /// Negatives for each event; more than there are destinations means all [tgb: the dataset's
     /// number]
@@ -155,45 +152,6 @@ fn quantiles(text: &str) -> Result<(f64, f64), String> {
 
 /// The model asked if none is named.
 const MODEL: &str = "edgebank";
-/// Events in a step, if nothing else is said: the field's.
-const STEP: u32 = 200;
-
-#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
-enum ProtocolName {
-    #[default]
-    Stream,
-    Dyglib,
-    Tgb,
-}
-
-/// Kinds of negatives that can be chosen.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum Kind {
-    Random,
-    Historical,
-    Inductive,
-}
-
-/// Which events are asked.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Which {
-    Transductive,
-    Inductive,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Portion {
-    Validation,
-    Test,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Sight {
-    Event,
-    Step,
-    Strict,
-}
-
 impl Evaluate {
     /// Reads, asks, prints.
     pub fn run(&self) -> Result<()> {
@@ -214,7 +172,7 @@ impl Evaluate {
         if self.per_event.is_some() || self.questions.is_some() {
             trained.ask_otherwise(self.per_event, self.questions)?;
         }
-        let asked = self.asked(trained.config().protocol.name() == "tgb")?;
+        let asked = self.asked(&trained.config().protocol)?;
         let bar = progress::candidates(&trained.config().model.to_string());
         let report = trained.evaluate_watching(&asked, &mut |done, of| {
             bar.set_length(of);
@@ -257,53 +215,53 @@ impl Evaluate {
         )
     }
 
-    fn asked(&self, tgb: bool) -> Result<EvalScope> {
-        if tgb && !self.negatives.is_empty() {
+    fn asked(&self, protocol: &Protocol) -> Result<EvalScope> {
+        if protocol.own_negatives().is_some() && !self.negatives.is_empty() {
             bail!(
-                "--negatives has no meaning under protocol tgb, which has negatives of its own: leave it out"
+                "--negatives has no meaning under protocol {}, which has negatives of its own: leave it out",
+                protocol.name()
             );
         }
-        let kinds: &[Kind] =
-            if self.negatives.is_empty() { Kind::value_variants() } else { &self.negatives };
-        Ok(EvalScope {
-            parts: once("--part", self.part.iter().map(|part| part.part()))?,
-            settings: once("--setting", self.setting.iter().map(|which| which.setting()))?,
-            strategies: if tgb {
-                vec![Strategy::Tgb]
-            } else {
-                once("--negatives", kinds.iter().map(|kind| kind.strategy()))?
-            },
-        })
+        let negatives =
+            if self.negatives.is_empty() { &Strategy::DRAWN[..] } else { &self.negatives };
+        let asked = EvalScope {
+            parts: once("--part", self.part.iter().copied())?,
+            settings: once("--setting", self.setting.iter().copied())?,
+            strategies: once("--negatives", negatives.iter().copied())?,
+        };
+        // What a protocol does not ask is refused by it, not left out silently.
+        Ok(EvalScope { settings: asked.settings.clone(), ..protocol.scope(&asked) })
     }
 
-    fn protocol_name(&self) -> ProtocolName {
-        self.protocol.unwrap_or_default()
+    /// Settings of models that flags give.
+    fn settings(&self) -> [(&'static str, &'static str, Option<String>); 2] {
+        let decay = self.decay.map(|decay| decay.to_string());
+        [("--memory", "memory", self.memory.clone()), ("--decay", "decay", decay)]
     }
 
     /// A flag for a model that is not asked would say nothing about the numbers.
-    fn refuse_what_no_model_reads(&self) -> Result<()> {
-        let asked = |name: &str| {
-            self.model.iter().any(|model| model == name || model == "all")
-                || (self.model.is_empty() && name == MODEL)
-        };
-        for (flag, given, name) in [
-            ("--memory", self.memory.is_some(), "edgebank"),
-            ("--dataset", self.dataset.is_some(), "edgebank"),
-            ("--decay", self.decay.is_some(), "poptrack"),
-        ] {
-            if given && !asked(name) {
-                bail!("{flag} has no meaning here: it belongs to --model {name}");
+    fn refuse_what_no_model_reads(&self, models: &[ModelConfig]) -> Result<()> {
+        let dataset = self.dataset.is_some().then_some(("--dataset", "memory"));
+        let settings = self.settings().into_iter().filter(|setting| setting.2.is_some());
+        for (flag, key) in settings.map(|(flag, key, _)| (flag, key)).chain(dataset) {
+            let reads = |model: &ModelConfig| model.has_setting(key);
+            if models.iter().any(reads) {
+                continue;
             }
+            let counting = ModelConfig::counting_models();
+            let whose =
+                counting.iter().find(|model| reads(model)).map_or("?", |model| model.name());
+            bail!("{flag} has no meaning here: it belongs to --model {whose}");
         }
         Ok(())
     }
 
     fn evaluation<'a>(&self, stream: &'a Stream) -> Result<Evaluation<'a>> {
-        self.refuse_what_no_model_reads()?;
-        let mut evaluation = Evaluation::new(stream)
-            .protocol(self.protocol(stream)?)
-            .scope(self.asked(self.protocol_name() == ProtocolName::Tgb)?)
-            .models(self.models(stream)?);
+        let models = self.models(stream)?;
+        let protocol = self.protocol(stream)?;
+        let asked = self.asked(&protocol)?;
+        let mut evaluation =
+            Evaluation::new(stream).protocol(protocol).scope(asked).models(models);
         if let Some(folder) = &self.read_negatives {
             evaluation = evaluation.read_negatives(folder);
         }
@@ -314,55 +272,53 @@ impl Evaluate {
     }
 
     fn protocol(&self, stream: &Stream) -> Result<Protocol> {
-        let only = |flag: &str, given: bool, names: &[ProtocolName], whose: &str| {
-            if given && !names.contains(&self.protocol_name()) {
+        let beside = || self.file.events.parent().map(PathBuf::from);
+        let folder = self.tgb_negatives.clone().or_else(beside);
+        let name = self.protocol.as_deref().unwrap_or(Protocol::NAMES[0]);
+        let mut protocol = Protocol::named(name, &stream.name, folder)?;
+        let only = |flag: &str, given: bool, whose: &[&str]| {
+            if given && !whose.contains(&name) {
+                let whose = whose.join(" or ");
                 bail!("{flag} has no meaning here: it belongs to --protocol {whose}");
             }
             Ok(())
         };
-        use ProtocolName::{Stream, Tgb};
-        only("--visibility", self.visibility.is_some(), &[Stream, Tgb], "stream or tgb")?;
-        only("--per-event", self.per_event.is_some(), &[Stream, Tgb], "stream or tgb")?;
-        only("--questions", self.questions.is_some(), &[Stream], "stream")?;
-        only("--split", self.split.is_some(), &[Stream], "stream")?;
-        only("--held-out", self.held_out.is_some(), &[Stream], "stream")?;
-        only("--seed", self.seed.is_some(), &[Stream], "stream")?;
-        only("--tgb-negatives", self.tgb_negatives.is_some(), &[Tgb], "tgb")?;
-        let visibility = self.visibility.map(Sight::visibility);
-        Ok(match self.protocol_name() {
-            Stream => {
-                let default = StreamProtocol::default();
-                Protocol::Stream(StreamProtocol {
-                    split: self.split.unwrap_or(default.split),
-                    step: if self.step.as_deref() == Some("time") {
-                        StepRule::DistinctTime
-                    } else {
-                        StepRule::Events(self.step_events()?)
-                    },
-                    visibility: visibility.unwrap_or(default.visibility),
-                    held_out: self.held_out.unwrap_or(default.held_out),
-                    per_event: self.per_event.unwrap_or(default.per_event),
-                    questions: self.questions,
-                    seed: self.seed.unwrap_or(default.seed),
-                })
+        only("--visibility", self.visibility.is_some(), &["stream", "tgb"])?;
+        only("--per-event", self.per_event.is_some(), &["stream", "tgb"])?;
+        only("--questions", self.questions.is_some(), &["stream"])?;
+        only("--split", self.split.is_some(), &["stream"])?;
+        only("--held-out", self.held_out.is_some(), &["stream"])?;
+        only("--seed", self.seed.is_some(), &["stream"])?;
+        only("--tgb-negatives", self.tgb_negatives.is_some(), &["tgb"])?;
+        match &mut protocol {
+            Protocol::Stream(stream) => {
+                stream.split = self.split.unwrap_or(stream.split);
+                stream.visibility = self.visibility.unwrap_or(stream.visibility);
+                stream.held_out = self.held_out.unwrap_or(stream.held_out);
+                stream.per_event = self.per_event.unwrap_or(stream.per_event);
+                stream.questions = self.questions;
+                stream.seed = self.seed.unwrap_or(stream.seed);
+                if self.step.as_deref() == Some("time") {
+                    stream.step = StepRule::DistinctTime;
+                    return Ok(protocol);
+                }
             }
-            ProtocolName::Dyglib => Protocol::Dyglib(DyglibProtocol { step: self.step_events()? }),
-            Tgb => {
-                let beside = || self.file.events.parent().map(PathBuf::from);
-                let folder = self.tgb_negatives.clone().or_else(beside);
-                let mut tgb = TgbProtocol::for_dataset(&stream.name, folder);
-                tgb.step = self.step_events()?;
-                tgb.visibility = visibility.unwrap_or(tgb.visibility);
+            Protocol::Dyglib(_) => {}
+            Protocol::Tgb(tgb) => {
+                tgb.visibility = self.visibility.unwrap_or(tgb.visibility);
                 tgb.per_event = self.per_event.unwrap_or(tgb.per_event);
-                Protocol::Tgb(tgb)
             }
+        }
+        Ok(match self.step_events()? {
+            Some(events) => protocol.with_step(events),
+            None => protocol,
         })
     }
 
-    fn step_events(&self) -> Result<u32> {
-        let Some(step) = &self.step else { return Ok(STEP) };
+    fn step_events(&self) -> Result<Option<u32>> {
+        let Some(step) = &self.step else { return Ok(None) };
         match step.parse() {
-            Ok(events) if events > 0 => Ok(events),
+            Ok(events) if events > 0 => Ok(Some(events)),
             _ => bail!(
                 "--step is {step:?}: give a number of events, at least 1, or `time` with --protocol stream"
             ),
@@ -370,72 +326,46 @@ impl Evaluate {
     }
 
     fn models(&self, stream: &Stream) -> Result<Vec<EvaluatedModel>> {
-        let mut models = Vec::new();
         let default = [MODEL.to_string()];
-        for name in if self.model.is_empty() { &default[..] } else { &self.model } {
-            if name == "all" {
-                models
-                    .extend(ModelConfig::counting_models().into_iter().map(EvaluatedModel::Fixed));
-                continue;
+        let names = if self.model.is_empty() { &default[..] } else { &self.model };
+        let mut named = Vec::new();
+        for name in names {
+            match name.as_str() {
+                "all" => {
+                    let all = ModelConfig::counting_models();
+                    named.extend(all.into_iter().map(|model| (model, false)));
+                }
+                name => named.push((ModelConfig::counting(name)?, true)),
             }
-            models.push(match (name.parse::<ModelConfig>()?, self.memory.as_deref(), self.decay) {
-                (ModelConfig::EdgeBank { .. }, Some("published"), _) => {
-                    EvaluatedModel::PublishedEdgeBank {
-                        dataset: self.dataset.clone().unwrap_or_else(|| stream.name.clone()),
-                    }
+        }
+        let models: Vec<ModelConfig> = named.iter().map(|(model, _)| model.clone()).collect();
+        self.refuse_what_no_model_reads(&models)?;
+        // Flags are for models named one by one; `all` shows each of their settings.
+        named
+            .into_iter()
+            .map(|(model, flags)| {
+                if flags {
+                    self.with_flags(model, stream)
+                } else {
+                    Ok(EvaluatedModel::Fixed(model))
                 }
-                (ModelConfig::EdgeBank { .. }, Some(memory), _) => {
-                    EvaluatedModel::Fixed(ModelConfig::EdgeBank {
-                        memory: memory.parse::<Memory>()?,
-                    })
+            })
+            .collect()
+    }
+
+    /// A model with those of its settings that flags give.
+    fn with_flags(&self, mut model: ModelConfig, stream: &Stream) -> Result<EvaluatedModel> {
+        for (_, key, value) in self.settings() {
+            match value {
+                Some(value) if model.has_setting(key) && value == "published" => {
+                    let dataset = self.dataset.clone().unwrap_or_else(|| stream.name.clone());
+                    return Ok(EvaluatedModel::Published { model, dataset });
                 }
-                (ModelConfig::PopTrack { .. }, _, Some(decay)) => {
-                    EvaluatedModel::Fixed(ModelConfig::PopTrack { decay })
-                }
-                (model, _, _) => EvaluatedModel::Fixed(model),
-            });
+                Some(value) if model.has_setting(key) => model = model.set(key, &value)?,
+                _ => {}
+            }
         }
-        Ok(models)
-    }
-}
-
-impl Kind {
-    /// As the protocol calls it.
-    pub fn strategy(self) -> Strategy {
-        match self {
-            Kind::Random => Strategy::Random,
-            Kind::Historical => Strategy::Historical,
-            Kind::Inductive => Strategy::Inductive,
-        }
-    }
-}
-
-impl Which {
-    /// As the protocol calls it.
-    pub fn setting(self) -> Setting {
-        match self {
-            Which::Transductive => Setting::Transductive,
-            Which::Inductive => Setting::Inductive,
-        }
-    }
-}
-
-impl Portion {
-    fn part(self) -> Part {
-        match self {
-            Portion::Validation => Part::Validation,
-            Portion::Test => Part::Test,
-        }
-    }
-}
-
-impl Sight {
-    fn visibility(self) -> Visibility {
-        match self {
-            Sight::Event => Visibility::Event,
-            Sight::Step => Visibility::Step,
-            Sight::Strict => Visibility::Strict,
-        }
+        Ok(EvaluatedModel::Fixed(model))
     }
 }
 

@@ -9,6 +9,7 @@ use lstep::experiments::paper::{
     LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, recipe, thin,
 };
 use lstep::experiments::{Grid, PresetChoice};
+use lstep::protocol::Strategy;
 use lstep::read::{read, write_events};
 use lstep::settings::DataConfig;
 use std::path::{Path, PathBuf};
@@ -201,7 +202,7 @@ impl Paper {
 
     /// What a reader of the table has to know.
     fn notes(&self, recipe: &Recipe, missing: Vec<String>) -> Vec<String> {
-        let protocol = if recipe.name == "tgb" {
+        let protocol = if recipe.asked().strategies == [Strategy::Tgb] {
             "Protocol tgb: its split and negatives, nothing of the own step is seen; MRR with ties in the middle."
         } else {
             "Protocol dyglib: the split, steps and negatives behind the published tables; AP and ROC-AUC are means over steps. \

@@ -85,7 +85,7 @@ pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines>
         bar.set_position(progress.done);
         ControlFlow::Continue(())
     };
-    let everything = trained.config().full_scope();
+    let everything = trained.config().protocol.full_scope();
     let evaluated = trained.evaluate_with_baselines(&everything, &mut watch).or_else(|error| {
         let (possible, reasons) = trained.possible(&everything);
         if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty()

@@ -1,7 +1,7 @@
 //! `lstep sweep`: a search over settings, chosen on validation alone; the test part is asked about
 //! the chosen one only.
 
-use crate::args::Reading;
+use crate::args::{Reading, learned_names};
 use crate::table::Table;
 use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
@@ -10,8 +10,7 @@ use lstep::checkpoint::write_text;
 use lstep::experiments::{
     Axis, CellResult, Comparison, Grid, Metric, ModelSpec, PresetChoice, Spread, search_points,
 };
-use lstep::model::ModelConfig;
-use lstep::protocol::{EvalScope, Part, Setting, Strategy};
+use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use lstep::results::ResultRow;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -63,7 +62,7 @@ pub struct Sweep {
 
     /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
     /// stream]
-    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    #[arg(long, value_name = "NAME", value_parser = Protocol::NAMES)]
     protocol: Option<String>,
 
     /// Folder for the search
@@ -148,7 +147,7 @@ impl Sweep {
         let events = self.events.as_deref().context("name a file of events")?;
         let model: ModelSpec = self.model.parse()?;
         if !model.learns() {
-            bail!("{model} learns nothing: choose one of {}", ModelConfig::LEARNED.join(", "));
+            bail!("{model} learns nothing: choose one of {}", learned_names().join(", "));
         }
         let axes: lstep::Result<Vec<Axis>> = self.set.iter().map(|axis| axis.parse()).collect();
         let (fixed, searched): (Vec<Axis>, Vec<Axis>) =

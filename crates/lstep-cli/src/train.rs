@@ -1,16 +1,17 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
-use crate::args::{Reading, read_showing};
+use crate::args::{Reading, learned_names, read_showing};
 use crate::interrupt::{Stopped, all_is_saved, stop_flag};
 use crate::report::evaluate_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use lstep::checkpoint::write_text;
-use lstep::model::ModelConfig;
+use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
-use lstep::settings::{Named, RunConfig, preset_names};
+use lstep::settings::{RunConfig, preset_names};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainEvent, TrainingRun};
 use std::io::IsTerminal;
@@ -48,16 +49,16 @@ pub struct Train {
     resume: Option<PathBuf>,
 
     /// What is trained [default: what --config or --set says, else lstep]
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(ModelConfig::LEARNED))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(learned_names()))]
     model: Option<String>,
 
     /// The published settings of the model for a dataset, and the protocol of its tables
-    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(preset_names()))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(preset_names()))]
     preset: Option<String>,
 
     /// How to split, step and ask, with that protocol's own settings [default: the preset's, else
     /// stream]
-    #[arg(long, value_name = "NAME", value_parser = ["stream", "dyglib", "tgb"])]
+    #[arg(long, value_name = "NAME", value_parser = Protocol::NAMES)]
     protocol: Option<String>,
 
     /// Settings as TOML: the tables `protocol`, `model` and `train`, any part of them
@@ -119,7 +120,7 @@ impl Train {
     /// Settings that name another model or protocol than a flag would silently go before it.
     fn refuse_contradiction(&self, file: Option<&str>, config: &RunConfig) -> Result<()> {
         for (flag, given, key, found) in [
-            ("--model", &self.model, "model.name=", config.model.kind()),
+            ("--model", &self.model, "model.name=", config.model.name()),
             ("--protocol", &self.protocol, "protocol.name=", config.protocol.name()),
         ] {
             if let Some(given) = given
@@ -152,15 +153,15 @@ impl Train {
         if let Some(key) = self.set.iter().find(|key| key.starts_with("data.events=")) {
             bail!("--set {key} has no meaning here: name the events as the first argument");
         }
-        let named = Named { model: self.model.clone(), protocol: self.protocol.clone() };
-        let text = file.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
-        let mut config = RunConfig::compose(
-            self.reading.data(&events),
-            named,
-            self.preset.as_deref(),
-            text,
-            &self.set,
-        )?;
+        let mut builder = RunConfig::builder(self.reading.data(&events))
+            .model(self.model.as_deref())
+            .preset(self.preset.as_deref())
+            .protocol(self.protocol.as_deref())
+            .set(&self.set);
+        if let Some((name, text)) = &file {
+            builder = builder.file(name, text);
+        }
+        let mut config = builder.build()?;
         self.refuse_contradiction(file.as_ref().map(|(name, _)| name.as_str()), &config)?;
         // The settings of another run name its events and how they are read; what the command line
         // says goes before it.

@@ -42,7 +42,7 @@ fn main() {
 fn measure(name: &str, model: &str, log: &EventLog, config: LstepConfig, rule: StepRule) {
     let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
     let optimizer = OptimizerConfig::default();
-    let mut trainer = ModelConfig::Lstep(config)
+    let mut trainer = ModelConfig::from(config)
         .trainer(&info(log, &split), 0, optimizer)
         .expect("settings are right");
     let training =

@@ -54,7 +54,7 @@ fn pass(millions: f64) {
     )
     .expect("events");
     let optimizer = OptimizerConfig::default();
-    let model = ModelConfig::Lstep(LstepConfig { snapshots: 100, ..LstepConfig::default() });
+    let model = ModelConfig::from(LstepConfig { snapshots: 100, ..LstepConfig::default() });
     let mut trainer = model.trainer(&info(&log, &split), 0, optimizer).expect("settings are right");
     let total = training.events() as u64;
     let (started, used) = (Instant::now(), processor_seconds());

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::NodeId;
-use crate::model::{FilterBound, Learner, Lstep, Model, ModelConfig, Variant};
+use crate::model::{FilterBound, Learner, Lstep, LstepConfig, Model, Variant};
 use crate::training::RunFolder;
 use crate::training::TrainedRun;
 use serde::Serialize;
@@ -107,17 +107,17 @@ pub fn bound(folder: &RunFolder, most: usize, watch: &dyn Fn(u64, u64)) -> Resul
 
 /// The model itself, not as any model: the theorem speaks of its weights.
 fn open(trained: &TrainedRun) -> Result<(Lstep, <Lstep as Model>::State)> {
-    let config = match &trained.config().model {
-        ModelConfig::Lstep(config) if config.variant != Variant::NoPosition => config.clone(),
-        other => {
-            return Err(Error::setting(
-                "model",
-                other,
-                "the theorem is about L-STEP's positions: name a run that has them",
-            ));
-        }
+    let config = &trained.config().model;
+    let Some(settings) =
+        config.settings::<LstepConfig>().filter(|settings| settings.variant != Variant::NoPosition)
+    else {
+        return Err(Error::setting(
+            "model",
+            config,
+            "the theorem is about L-STEP's positions: name a run that has them",
+        ));
     };
-    let mut model = Lstep::new(config, 0)?;
+    let mut model = Lstep::new(settings.clone(), 0)?;
     let mut checkpoint = trained.checkpoint()?;
     let names: Vec<String> =
         model.parameters().iter().map(|parameter| parameter.name.to_string()).collect();

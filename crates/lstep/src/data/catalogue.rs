@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn every_preset_can_be_fetched_and_no_two_datasets_share_a_name() {
         let catalogue = Catalogue::embedded();
-        for name in preset_names() {
-            assert_eq!(catalogue.find(name).expect("in the catalogue").name, name);
+        for name in &preset_names() {
+            assert_eq!(catalogue.find(name).expect("in the catalogue").name, *name);
         }
         let mut seen = HashSet::new();
         for entry in &catalogue.datasets {
@@ -222,7 +222,7 @@ mod tests {
         for (written, name) in
             [("Can. Parl.", "canparl"), ("Social Evo.", "socialevo"), ("Contact", "contacts")]
         {
-            assert_eq!(catalogue.find(written).expect("in the catalogue").name, name);
+            assert_eq!(catalogue.find(written).expect("in the catalogue").name, *name);
         }
         let error = catalogue.find("ucy").expect_err("no such dataset").to_string();
         assert!(error.contains("ucy") && error.contains("uci"), "{error}");

@@ -9,7 +9,7 @@ use crate::protocol::{
     negatives_sha256, read_negatives, write_negatives,
 };
 use crate::results::{EvaluationReport, ResultRow};
-use crate::settings::published_memory;
+use crate::settings::published;
 use crate::stream::Stream;
 use crate::stream::info;
 use std::fmt;
@@ -24,9 +24,11 @@ use std::path::{Path, PathBuf};
 pub enum EvaluatedModel {
     /// One model for all negatives.
     Fixed(ModelConfig),
-    /// EdgeBank with the memory that the published table uses for this dataset and each kind of
+    /// A model with the settings behind its published numbers for a dataset and each kind of
     /// negatives.
-    PublishedEdgeBank {
+    Published {
+        /// The model.
+        model: ModelConfig,
         /// The dataset's name.
         dataset: String,
     },
@@ -42,9 +44,7 @@ impl EvaluatedModel {
     pub(crate) fn for_query_set(&self, strategy: Strategy) -> Result<ModelConfig> {
         match self {
             EvaluatedModel::Fixed(model) => Ok(model.clone()),
-            EvaluatedModel::PublishedEdgeBank { dataset } => {
-                Ok(ModelConfig::EdgeBank { memory: published_memory(dataset, strategy)? })
-            }
+            EvaluatedModel::Published { model, dataset } => published(model, dataset, strategy),
         }
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for EvaluatedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvaluatedModel::Fixed(model) => model.fmt(f),
-            EvaluatedModel::PublishedEdgeBank { .. } => f.write_str("edgebank (published)"),
+            EvaluatedModel::Published { model, .. } => write!(f, "{} (published)", model.name()),
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::experiments::Cell;
 use crate::experiments::ModelSpec;
 use crate::experiments::{CellResult, ComparedDataset, Comparison, FailedCell};
 use crate::fingerprint::Fingerprint;
-use crate::model::{FeatureWidths, ModelConfig};
-use crate::protocol::{EvalScope, Setting, StepRule, Strategy};
+use crate::model::FeatureWidths;
+use crate::protocol::{EvalScope, StepRule};
 use crate::read::{files_of, read};
 use crate::settings::preset_names;
 use crate::settings::{DataConfig, RunConfig};
@@ -104,12 +104,14 @@ impl From<PresetChoice> for String {
 
 impl PresetChoice {
     /// The preset of a dataset.
-    pub fn of(&self, dataset: &str) -> Option<&str> {
+    pub fn of(&self, dataset: &str) -> Option<String> {
         match self {
             // DGB writes `CanParl` where others write `canparl`.
-            PresetChoice::Auto => preset_names().find(|name| name.eq_ignore_ascii_case(dataset)),
+            PresetChoice::Auto => {
+                preset_names().into_iter().find(|name| name.eq_ignore_ascii_case(dataset))
+            }
             PresetChoice::None => None,
-            PresetChoice::Named(name) => Some(name),
+            PresetChoice::Named(name) => Some(name.clone()),
         }
     }
 }
@@ -208,7 +210,7 @@ impl Grid {
                     }
                 } else {
                     let mut config = self.config(dataset, spec, None)?;
-                    let asked = asked_of(&config, &self.asked);
+                    let asked = config.protocol.scope(&self.asked);
                     let model = spec.model(&dataset.digest.name, &asked.strategies)?;
                     if let EvaluatedModel::Fixed(model) = &model {
                         config.model = model.clone();
@@ -233,7 +235,7 @@ impl Grid {
             dataset: dataset.digest.name.clone(),
             model: spec.label.clone(),
             seed,
-            asked: asked_of(&config, &self.asked),
+            asked: config.protocol.scope(&self.asked),
             folder: runs.join(&below),
             below,
             memory: super::memory::estimate(&dataset.digest, &config.model),
@@ -254,19 +256,18 @@ impl Grid {
             None => keys.retain(|key| !key.starts_with("model.")),
         }
         let preset = self.preset.of(&dataset.digest.name);
-        let mut config = RunConfig::start(dataset.data.clone(), spec.base()?, preset)?;
-        if let Some(protocol) = &self.protocol {
-            config = config.under(protocol)?;
-        }
-        let mut config = config.with(None, &keys)?;
+        let mut config = RunConfig::builder(dataset.data.clone())
+            .model_config(spec.base()?)
+            .preset(preset.as_deref())
+            .protocol(self.protocol.as_deref())
+            .set(&keys)
+            .build()?;
         // As the run itself will: its folder holds the widths it has.
         let features =
             FeatureWidths { node: dataset.digest.node_features, edge: dataset.digest.features };
         config.model = config.model.widened_for(features);
         config.train.check()?;
-        if let ModelConfig::Lstep(model) = &config.model {
-            model.check()?;
-        }
+        config.model.check()?;
         Ok(config)
     }
 
@@ -317,7 +318,7 @@ impl Grid {
             name: dataset.digest.name.clone(),
             nodes: dataset.digest.nodes,
             events: dataset.digest.events,
-            preset: self.preset.of(&dataset.digest.name).map(String::from),
+            preset: self.preset.of(&dataset.digest.name),
         };
         let notes = self
             .datasets
@@ -376,16 +377,4 @@ fn other_questions(dataset: &str, cells: &[CellResult]) -> Option<String> {
             told.join("; ")
         )
     })
-}
-
-/// TGB has questions of its own.
-fn asked_of(config: &RunConfig, asked: &EvalScope) -> EvalScope {
-    match config.protocol.name() {
-        "tgb" => EvalScope {
-            settings: vec![Setting::Transductive],
-            strategies: vec![Strategy::Tgb],
-            ..asked.clone()
-        },
-        _ => asked.clone(),
-    }
 }

@@ -1,7 +1,7 @@
 //! How much memory a cell takes, roughly, and how much there is.
 
 use crate::experiments::DatasetDigest;
-use crate::model::{ModelConfig, Scope};
+use crate::model::ModelConfig;
 
 /// Bytes of an event in the log, in both its nodes' histories and in the questions about it,
 /// without features.
@@ -13,18 +13,9 @@ const WORKING: u64 = 160 << 20;
 /// for validation.
 pub(super) fn estimate(digest: &DatasetDigest, model: &ModelConfig) -> u64 {
     let events = digest.events as u64 * (EVENT + 4 * digest.features as u64);
-    let (copies, width) = match model {
-        ModelConfig::Lstep(config) => {
-            let snapshots = if config.scope == Scope::All { config.snapshots as u64 } else { 2 };
-            (2, 2 * snapshots * config.position_width as u64)
-        }
-        ModelConfig::Tgn(_) => (2, 2 * 1024),
-        ModelConfig::GraphMixer(_) | ModelConfig::DyGFormer(_) => (2, 0),
-        ModelConfig::EdgeBank { .. }
-        | ModelConfig::PopTrack { .. }
-        | ModelConfig::Heuristic { .. } => (1, 64),
-    };
-    let nodes = digest.nodes as u64 * (64 + 4 * digest.node_features as u64 + 4 * width);
+    let copies = if model.kind().learns() { 2 } else { 1 };
+    let numbers = digest.node_features as u64 + model.numbers_per_node();
+    let nodes = digest.nodes as u64 * (64 + 4 * numbers);
     copies * events + nodes + WORKING
 }
 
@@ -39,7 +30,7 @@ pub(super) fn available() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::LstepConfig;
+    use crate::model::{LstepConfig, Scope};
 
     #[test]
     fn the_estimate_covers_what_was_measured_on_wikipedia() {
@@ -52,11 +43,9 @@ mod tests {
             sha256: String::new(),
         };
         // docs/benchmarks.md: peak memory of training, scope `touched` and `all`.
-        let touched = estimate(&digest, &ModelConfig::Lstep(LstepConfig::default()));
-        let all = estimate(
-            &digest,
-            &ModelConfig::Lstep(LstepConfig { scope: Scope::All, ..LstepConfig::default() }),
-        );
+        let touched = estimate(&digest, &LstepConfig::default().into());
+        let all =
+            estimate(&digest, &LstepConfig { scope: Scope::All, ..LstepConfig::default() }.into());
         assert!((209 << 20..(4 * 209) << 20).contains(&touched), "{touched}");
         assert!((1_364 << 20..(2 * 1_364) << 20).contains(&all), "{all}");
     }

@@ -218,17 +218,15 @@ impl<'a> Queue<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ModelConfig;
     use crate::protocol::EvalScope;
     use crate::settings::{DataConfig, RunConfig};
 
     fn cell(memory: u64) -> Cell {
-        let model = ModelConfig::learned("lstep").expect("known");
         Cell {
             dataset: "d".into(),
             model: "m".into(),
             seed: Some(0),
-            config: RunConfig::start(DataConfig::default(), model, None).expect("defaults"),
+            config: RunConfig::builder(DataConfig::default()).build().expect("defaults"),
             asked: EvalScope { parts: vec![], settings: vec![], strategies: vec![] },
             folder: "folder-that-is-not-there".into(),
             below: "d".into(),

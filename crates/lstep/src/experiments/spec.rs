@@ -4,14 +4,17 @@
 use crate::error::{Error, Result};
 use crate::evaluation::EvaluatedModel;
 use crate::fingerprint::Fingerprint;
-use crate::model::ModelConfig;
+use crate::model::{ModelConfig, registry};
 use crate::protocol::Strategy;
-use crate::settings::published_memory;
+use crate::settings::published;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// Bytes of a folder's name that every file system takes, with room for what is written beside it.
 const LONGEST_NAME: usize = 120;
+
+/// The value that asks for the settings behind a published number.
+const PUBLISHED: &str = "published";
 
 /// A model of a grid: its name, and what is set differently from its preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +46,7 @@ impl ModelSpec {
 
     /// Whether it has to be trained.
     pub fn learns(&self) -> bool {
-        ModelConfig::LEARNED.contains(&self.name.as_str())
+        registry::find(&self.name).is_some_and(|kind| kind.learns())
     }
 
     /// A name for its folder. Equal settings give equal folders, whatever the label; a long name
@@ -63,7 +66,7 @@ impl ModelSpec {
 
     /// The model before presets and settings.
     pub(super) fn base(&self) -> Result<ModelConfig> {
-        if self.learns() { ModelConfig::learned(&self.name) } else { self.name.parse() }
+        self.name.parse()
     }
 
     /// The settings as paths of a run's configuration.
@@ -75,42 +78,29 @@ impl ModelSpec {
         self.settings.iter().map(path).collect()
     }
 
-    /// Who takes the pass for a model that counts.
+    /// Who takes the pass for a model that counts: with the settings behind its published numbers
+    /// where there are such and nothing else is set.
     pub(super) fn model(&self, dataset: &str, strategies: &[Strategy]) -> Result<EvaluatedModel> {
         let mut model = self.base()?;
-        let published =
-            || strategies.iter().all(|strategy| published_memory(dataset, *strategy).is_ok());
-        let mut follows = matches!(model, ModelConfig::EdgeBank { .. }) && published();
+        let published = |model: &ModelConfig| {
+            strategies
+                .iter()
+                .try_for_each(|strategy| published(model, dataset, *strategy).map(drop))
+        };
+        let mut follows = published(&model).is_ok();
         for setting in &self.settings {
-            match (&mut model, setting.split_once('=')) {
-                (ModelConfig::EdgeBank { .. }, Some(("memory", "published"))) => {
-                    for strategy in strategies {
-                        published_memory(dataset, *strategy)?;
-                    }
-                    follows = true;
-                }
-                (ModelConfig::EdgeBank { memory }, Some(("memory", name))) => {
-                    *memory = name.parse()?;
-                    follows = false;
-                }
-                (ModelConfig::PopTrack { decay }, Some(("decay", value))) => {
-                    let remedy = "give a number above 0, at most 1";
-                    *decay = value.parse().map_err(|_| Error::setting("decay", value, remedy))?;
-                }
-                _ => {
-                    let remedy =
-                        "edgebank takes memory, poptrack takes decay, the heuristics take nothing";
-                    return Err(Error::setting(
-                        "setting of a counting model",
-                        format!("{self} ({setting})"),
-                        remedy,
-                    ));
-                }
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            follows = value == PUBLISHED;
+            if follows {
+                published(&model)?;
+            } else {
+                model = model.set(key, value)?;
             }
         }
+        model.check()?;
         let dataset = dataset.to_string();
         Ok(if follows {
-            EvaluatedModel::PublishedEdgeBank { dataset }
+            EvaluatedModel::Published { model, dataset }
         } else {
             EvaluatedModel::Fixed(model)
         })
@@ -142,14 +132,7 @@ impl FromStr for ModelSpec {
             }
         }
         let spec = ModelSpec { label: label(&name, &settings), name, settings };
-        if !spec.learns() && spec.base().is_err() {
-            let learned = ModelConfig::LEARNED.join(", ");
-            let remedy = format!(
-                "choose one of {learned}, edgebank, poptrack, heuristics, or signals joined by + \
-                 (local-recency, local-popularity, global-recency, global-popularity)"
-            );
-            return Err(Error::setting("model", text, remedy));
-        }
+        spec.base()?;
         Ok(spec)
     }
 }
@@ -181,7 +164,7 @@ pub(super) fn file_name(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Memory;
+    use crate::model::{EdgeBankConfig, Memory};
 
     #[test]
     fn a_spec_is_written_as_it_was_read_and_has_a_short_label() {
@@ -235,9 +218,12 @@ mod tests {
         };
         assert_eq!(
             model(&spec, "uci", &asked),
-            EvaluatedModel::PublishedEdgeBank { dataset: "uci".into() }
+            EvaluatedModel::Published {
+                model: EdgeBankConfig { memory: Memory::Unlimited }.into(),
+                dataset: "uci".into()
+            }
         );
-        let unlimited = EvaluatedModel::Fixed(ModelConfig::EdgeBank { memory: Memory::Unlimited });
+        let unlimited = EvaluatedModel::Fixed(EdgeBankConfig { memory: Memory::Unlimited }.into());
         assert_eq!(model(&spec, "mine", &asked), unlimited);
         assert_eq!(model(&spec, "tgbl-wiki", &[Strategy::Tgb]), unlimited);
         assert_eq!(

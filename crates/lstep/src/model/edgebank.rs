@@ -6,6 +6,10 @@
 //!    directed. The state holds each pair's first and newest time and its count, and all memories
 //!    are read off these in O(1) for a candidate.
 
+mod kind;
+
+pub use kind::{EdgeBankConfig, EdgeBankKind};
+
 use super::counting::{PairTable, score_each};
 use super::{Model, Pace, StreamInfo};
 use crate::error::Result;
@@ -16,7 +20,7 @@ use crate::query::{Queries, Scores};
 
 /// What EdgeBank remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", try_from = "String")]
 pub enum Memory {
     /// Every pair that ever met.
     Unlimited,

@@ -18,6 +18,10 @@
 //! are all the same row, b_in. The last layer of the last mixer is applied to the mean of the
 //! tokens, and the dropout behind it differs as [`FeedForward`](crate::nn::FeedForward) says.
 
+mod kind;
+
+pub use kind::GraphMixerKind;
+
 use super::Composite;
 use super::StreamInfo;
 use super::checks::{check_dropout, within};

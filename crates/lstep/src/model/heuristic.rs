@@ -6,6 +6,10 @@
 //! destination (global recency), how often it was (global popularity). A list of signals is
 //! compared lexicographically: later ones only part what earlier ones leave equal.
 
+mod kind;
+
+pub use kind::{HeuristicConfig, HeuristicKind};
+
 use super::counting::{PairTable, score_each};
 use super::{Model, Pace, StreamInfo};
 use crate::error::{Error, Result};

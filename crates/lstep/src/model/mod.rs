@@ -25,6 +25,7 @@ mod mlp;
 mod neighbours;
 mod objective;
 mod popularity;
+pub mod registry;
 mod scratch;
 mod tgn;
 mod trainer;
@@ -32,29 +33,31 @@ mod trainer;
 pub use batch::{BatchOrder, PairBatch};
 pub use cache::{NodeCache, Stamp};
 pub use composite::{Composite, CompositeState};
-pub use config::ModelConfig;
+pub use config::{AnySettings, ModelConfig};
+pub(crate) use config::{merge, value_of};
 pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;
-pub use dygformer::{DyGFormer, DyGFormerConfig, DyGFormerHead, Padding};
-pub use edgebank::{EdgeBank, Memory};
+pub use dygformer::{DyGFormer, DyGFormerConfig, DyGFormerHead, DyGFormerKind, Padding};
+pub use edgebank::{EdgeBank, EdgeBankConfig, EdgeBankKind, Memory};
 pub use encoder::{
     Chunk, Compare, Encoded, ForwardContext, LossBatch, Mode, NoEncoder, NodeEncoder,
     ObserveScratch, PairHead,
 };
 pub use features::PairConfig;
-pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerEncoder};
-pub use heuristic::{Heuristic, Signal};
+pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerEncoder, GraphMixerKind};
+pub use heuristic::{Heuristic, HeuristicConfig, HeuristicKind, Signal};
 pub(crate) use lstep::ReleasedLeak;
 pub use lstep::{
-    Aggregation, FilterBound, Lstep, LstepConfig, LstepEncoder, LstepState, Movement, Positions,
+    Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepEncoder, LstepKind, LstepState, Movement, Positions,
     Run, Scope, Start, Variant,
 };
 pub use mlp::Mlp;
 pub use neighbours::{NeighbourBatch, Sampling};
 pub use objective::{Bce, Bpr, Objective};
-pub use popularity::PopTrack;
+pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
+pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
-pub use tgn::{Tgn, TgnConfig};
+pub use tgn::{Tgn, TgnConfig, TgnKind};
 pub use trainer::{
     LaneGradients, Learner, Local, Negative, OptimizerConfig, Reduce, TrainBatch, TrainContext,
     TrainStep, Trainer, new_trainer,

@@ -5,6 +5,10 @@
 //! multiplied by the decay. The multiplication is done when a counter is next looked at, so a step
 //! costs what it holds.
 
+mod kind;
+
+pub use kind::{PopTrackConfig, PopTrackKind};
+
 use super::counting::score_each;
 use super::{Model, StreamInfo};
 use crate::error::{Error, Result};

@@ -41,6 +41,13 @@ pub struct FeatureWidths {
 }
 
 impl FeatureWidths {
+    /// Makes a model's widths at least as large as these.
+    pub fn widen(self, node: &mut usize, edge: &mut usize) {
+        (*node, *edge) = ((*node).max(self.node), (*edge).max(self.edge));
+    }
+}
+
+impl FeatureWidths {
     /// Refuses a stream whose features are wider.
     pub fn check(self, past: Past<'_>) -> Result<()> {
         for (setting, width, most) in [

@@ -6,8 +6,10 @@ use super::negative::Strategy;
 use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
+use crate::error::{Argument, Error, Remedy, Result};
 use crate::event::{Events, Names};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// A way to evaluate, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +74,39 @@ impl Default for EvalScope {
 }
 
 impl Protocol {
+    /// The names of all protocols.
+    pub const NAMES: [&'static str; 3] = ["stream", "dyglib", "tgb"];
+
+    /// A protocol by name, with its own settings for a dataset whose files are in a folder.
+    pub fn named(name: &str, dataset: &str, folder: Option<PathBuf>) -> Result<Protocol> {
+        match name {
+            "stream" => Ok(Protocol::Stream(StreamProtocol::default())),
+            "dyglib" => Ok(Protocol::Dyglib(DyglibProtocol::default())),
+            "tgb" => Ok(Protocol::Tgb(TgbProtocol::for_dataset(dataset, folder))),
+            _ => Err(Error::setting("protocol", name, "choose stream, dyglib or tgb")),
+        }
+    }
+
+    /// The protocol of a dataset's published numbers: TGB's for its own datasets, else DyGLib's.
+    pub fn of_published(dataset: &str, folder: Option<PathBuf>) -> Protocol {
+        if TgbProtocol::has(dataset) {
+            Protocol::Tgb(TgbProtocol::for_dataset(dataset, folder))
+        } else {
+            Protocol::Dyglib(DyglibProtocol::default())
+        }
+    }
+
+    /// The same with this many events in a step.
+    #[must_use]
+    pub fn with_step(mut self, events: u32) -> Protocol {
+        match &mut self {
+            Protocol::Stream(stream) => stream.step = StepRule::Events(events),
+            Protocol::Dyglib(dyglib) => dyglib.step = events,
+            Protocol::Tgb(tgb) => tgb.step = events,
+        }
+        self
+    }
+
     /// Its name as the user writes it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -79,6 +114,84 @@ impl Protocol {
             Protocol::Dyglib(_) => "dyglib",
             Protocol::Tgb(_) => "tgb",
         }
+    }
+
+    /// What it is, in a sentence for reports.
+    pub fn about(&self) -> &'static str {
+        match self {
+            Protocol::Stream(_) => {
+                "one stream that runs on from training through validation to test, and nobody sees \
+                 ahead"
+            }
+            Protocol::Dyglib(_) => {
+                "the field's habit, bit for bit: splits and negatives are those behind published \
+                 tables"
+            }
+            Protocol::Tgb(_) => "the Temporal Graph Benchmark's: its negatives, and ranks",
+        }
+    }
+
+    /// The only negatives it asks about, if they are not to be chosen. Epochs are then selected by
+    /// their MRR.
+    pub fn own_negatives(&self) -> Option<Strategy> {
+        match self {
+            Protocol::Stream(_) | Protocol::Dyglib(_) => None,
+            Protocol::Tgb(_) => Some(Strategy::Tgb),
+        }
+    }
+
+    /// Everything it asks of the test part. TGB's tables give validation, too.
+    pub fn full_scope(&self) -> EvalScope {
+        let mut scope = EvalScope {
+            parts: vec![Part::Test],
+            settings: vec![Setting::Transductive],
+            strategies: Strategy::DRAWN.to_vec(),
+        };
+        match self {
+            Protocol::Stream(_) => {}
+            Protocol::Dyglib(_) => scope.settings.push(Setting::Inductive),
+            Protocol::Tgb(_) => scope.parts.insert(0, Part::Validation),
+        }
+        self.scope(&scope)
+    }
+
+    /// What it asks where this is wanted: a protocol with negatives of its own asks about these,
+    /// in the transductive setting.
+    pub fn scope(&self, wanted: &EvalScope) -> EvalScope {
+        match self.own_negatives() {
+            Some(own) => EvalScope {
+                parts: wanted.parts.clone(),
+                settings: vec![Setting::Transductive],
+                strategies: vec![own],
+            },
+            None => wanted.clone(),
+        }
+    }
+
+    /// Asks each event against this many negatives, and at most so many events of a part; what is
+    /// not given stays. Refused by a protocol that fixes its questions.
+    pub fn set_questions(
+        &mut self,
+        per_event: Option<usize>,
+        questions: Option<usize>,
+    ) -> Result<()> {
+        let Protocol::Stream(stream) = self else {
+            let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
+            let problem = "it settles what is asked";
+            return Err(Error::refused("protocol", self.name(), problem, remedy));
+        };
+        stream.per_event = per_event.unwrap_or(stream.per_event);
+        stream.questions = questions.or(stream.questions);
+        Ok(())
+    }
+
+    /// The same without the places of files, which may move.
+    #[must_use]
+    pub fn without_places(mut self) -> Protocol {
+        if let Protocol::Tgb(tgb) = &mut self {
+            tgb.folder = None;
+        }
+        self
     }
 
     /// Where training's steps end.

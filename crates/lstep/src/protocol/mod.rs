@@ -5,6 +5,7 @@
 //! negatives. Models see only [`Queries`](crate::query::Queries), which carry no labels. [`dyglib`]
 //! and [`tgb`] are the field's habits, kept for comparison. Depends on `event` and `graph`.
 
+mod by_name;
 mod config;
 pub mod dyglib;
 mod eval_pass;
@@ -22,6 +23,6 @@ pub use eval_pass::{EvalPass, Part, QuerySet, Setting};
 pub use negative::{Negatives, Strategy, StreamSampler};
 pub use negative_file::{negatives_sha256, read_negatives, write_negatives};
 pub use plan::Plan;
-pub use split::Split;
-pub use step::{StepRule, Visibility, cut, cut_list};
+pub use split::{DEFAULT_SPLIT, Split};
+pub use step::{DEFAULT_STEP, StepRule, Visibility, cut, cut_list};
 pub use stream::StreamProtocol;

@@ -4,7 +4,7 @@ use super::config::{EvalScope, Protocol, Subject};
 use super::dyglib::Emulation;
 use super::eval_pass::EvalPass;
 use super::split::Split;
-use crate::error::{Argument, Error, Remedy, Result};
+use crate::error::Result;
 
 /// The split of a stream under a protocol, and what the protocol computed to find it.
 ///
@@ -67,14 +67,7 @@ impl Plan {
         per_event: Option<usize>,
         questions: Option<usize>,
     ) -> Result<()> {
-        let Protocol::Stream(stream) = &mut self.protocol else {
-            let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
-            let (name, problem) = (self.protocol.name(), "it settles what is asked");
-            return Err(Error::refused("protocol", name, problem, remedy));
-        };
-        stream.per_event = per_event.unwrap_or(stream.per_event);
-        stream.questions = questions.or(stream.questions);
-        Ok(())
+        self.protocol.set_questions(per_event, questions)
     }
 }
 

@@ -11,6 +11,10 @@ use crate::metric::quantile;
 use crate::rng::KeyedRng;
 use std::ops::Range;
 
+/// Time quantiles at which validation and test begin where nothing else is said: the field's
+/// 70/15/15.
+pub const DEFAULT_SPLIT: (f64, f64) = (0.7, 0.85);
+
 /// Which events train, which select, which test, and which nodes training does not know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
@@ -29,7 +33,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Splits at two time quantiles, 0.7 and 0.85 for the field's 70/15/15, without held-out nodes.
+    /// Splits at two time quantiles, without held-out nodes.
     pub fn chronological(events: &Events, validation_from: f64, test_from: f64) -> Result<Split> {
         if !(0.0 < validation_from && validation_from < test_from && test_from < 1.0) {
             return Err(Error::setting(

@@ -5,6 +5,9 @@ use crate::event::{Events, Time};
 use serde::Deserialize;
 use std::ops::Range;
 
+/// Events in a step where nothing else is said: DyGLib's and TGB's.
+pub const DEFAULT_STEP: u32 = 200;
+
 /// What a question may see of the events near it. Reads of the graph are always strictly before the
 /// question's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -6,8 +6,8 @@
 use super::config::EvalScope;
 use super::eval_pass::{EvalPass, Part, QuerySet};
 use super::negative::StreamSampler;
-use super::split::Split;
-use super::step::{StepRule, Visibility, cut};
+use super::split::{DEFAULT_SPLIT, Split};
+use super::step::{DEFAULT_STEP, StepRule, Visibility, cut};
 use crate::error::{Error, Remedy, Result};
 use crate::event::Events;
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,8 @@ pub struct StreamProtocol {
 impl Default for StreamProtocol {
     fn default() -> StreamProtocol {
         StreamProtocol {
-            split: (0.7, 0.85),
-            step: StepRule::Events(200),
+            split: DEFAULT_SPLIT,
+            step: StepRule::Events(DEFAULT_STEP),
             visibility: Visibility::Event,
             held_out: 0.0,
             per_event: 1,

@@ -325,15 +325,7 @@ fn stats_about(trained: &TrainedRun) -> String {
 
 fn protocol(trained: &TrainedRun) -> String {
     let protocol = &trained.config().protocol;
-    let what = match protocol.name() {
-        "stream" => {
-            "one stream that runs on from training through validation to test, and nobody sees ahead"
-        }
-        "dyglib" => {
-            "the field's habit, bit for bit: splits and negatives are those behind published tables"
-        }
-        _ => "the Temporal Graph Benchmark's: its negatives, and ranks",
-    };
+    let what = protocol.about();
     let step = match protocol.step() {
         StepRule::Events(events) => {
             format!("Events are scored and then revealed in steps of {}", grouped(events as usize))

@@ -44,9 +44,10 @@ fn trained(model: &str, events: u32, settings: &[&str]) -> Bundle {
         .chain(settings)
         .map(|setting| setting.to_string())
         .collect();
-    let model = ModelConfig::learned(model).expect("known");
-    let config = RunConfig::start(DataConfig::default(), model, None)
-        .and_then(|config| config.with(None, &settings))
+    let config = RunConfig::builder(DataConfig::default())
+        .model(model)
+        .set(&settings)
+        .build()
         .expect("settings");
     let place = tempfile::tempdir().expect("a folder");
     let folder = RunFolder::new(place.path().join("run"));

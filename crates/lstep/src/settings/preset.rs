@@ -1,311 +1,139 @@
-//! Settings under a dataset's name: those of the paper for L-STEP, those of DyGLib's tables for the
-//! systems it compares with.
+//! Published settings by dataset, from the `presets.toml` of each model: those of the paper for
+//! L-STEP, those of DyGLib's tables for the models it compares with.
 
+use super::TrainConfig;
 use crate::error::{Error, Result};
-use crate::model::{
-    DyGFormerConfig, GraphMixerConfig, LstepConfig, ModelConfig, Sampling, TgnConfig,
-};
-use crate::protocol::dyglib::DyglibProtocol;
-use crate::protocol::tgb::TgbProtocol;
-use crate::protocol::{Protocol, StepRule, Strategy, StreamProtocol};
-use crate::settings::TrainConfig;
-use crate::settings::{DataConfig, RunConfig};
-use std::path::PathBuf;
+use crate::model::{AnyModelKind, ModelConfig, registry};
+use crate::protocol::Strategy;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::Table;
 
-/// The settings of all systems for a dataset.
-struct Preset {
-    name: &'static str,
-    lstep: LstepPreset,
-    graphmixer: GraphMixerPreset,
-    tgn: TgnPreset,
-    dygformer: DyGFormerPreset,
+/// A model's `presets.toml`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Presets {
+    /// How the experiments behind the published numbers were trained.
+    pub train: TrainConfig,
+    datasets: Table,
 }
 
-/// The paper's table "Configurations": L, t_gap, K, batch size, d_P.
-struct LstepPreset {
-    snapshots: usize,
-    gap: f64,
-    recent: usize,
-    step: u32,
-    position_width: usize,
+/// What a model's `presets.toml` says about a dataset.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Preset {
+    /// Events in a step, if not the protocol's own number.
+    pub step: Option<u32>,
+    /// Settings that differ from the model's defaults.
+    pub model: Table,
+    /// Settings for one kind of negatives alone.
+    negatives: Table,
 }
 
-/// DyGLib's best configurations: K, dropout, which neighbours.
-struct GraphMixerPreset {
-    recent: usize,
-    dropout: f64,
-    sampling: Sampling,
-}
-
-/// DyGLib's best configurations: dropout, which neighbours.
-struct TgnPreset {
-    dropout: f64,
-    sampling: Sampling,
-}
-
-/// DyGLib's best configurations: longest history, patch, dropout.
-struct DyGFormerPreset {
-    longest: usize,
-    patch: usize,
-    dropout: f64,
-}
-
-const fn lstep(snapshots: usize, gap: f64, recent: usize, step: u32) -> LstepPreset {
-    LstepPreset { snapshots, gap, recent, step, position_width: 172 }
-}
-
-const fn mixer(recent: usize, dropout: f64, sampling: Sampling) -> GraphMixerPreset {
-    GraphMixerPreset { recent, dropout, sampling }
-}
-
-const fn tgn(dropout: f64, sampling: Sampling) -> TgnPreset {
-    TgnPreset { dropout, sampling }
-}
-
-const fn former(longest: usize, patch: usize, dropout: f64) -> DyGFormerPreset {
-    DyGFormerPreset { longest, patch, dropout }
-}
-
-/// Events of a step in DyGLib's experiments, for all its systems and datasets.
-const DYGLIB_STEP: u32 = 200;
-
-/// The 13 datasets of the tables. TGB's three are not in them: L-STEP takes Wikipedia's or the most
-/// common values, the others Wikipedia's or their own most common values.
-const PRESETS: [Preset; 16] = {
-    use Sampling::{Recent, Uniform};
-    [
-        row(
-            "wikipedia",
-            lstep(100, 1000.0, 15, 128),
-            mixer(30, 0.5, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.1),
-        ),
-        row(
-            "reddit",
-            lstep(100, 1000.0, 20, 200),
-            mixer(10, 0.5, Recent),
-            tgn(0.1, Recent),
-            former(64, 2, 0.2),
-        ),
-        row(
-            "mooc",
-            lstep(100, 2000.0, 30, 128),
-            mixer(20, 0.4, Recent),
-            tgn(0.2, Recent),
-            former(256, 8, 0.1),
-        ),
-        row(
-            "lastfm",
-            lstep(100, 1000.0, 30, 128),
-            mixer(10, 0.0, Recent),
-            tgn(0.3, Recent),
-            former(512, 16, 0.1),
-        ),
-        row(
-            "enron",
-            lstep(100, 1000.0, 20, 64),
-            mixer(20, 0.5, Recent),
-            tgn(0.0, Recent),
-            former(256, 8, 0.0),
-        ),
-        row(
-            "socialevo",
-            LstepPreset { position_width: 72, ..lstep(100, 1000.0, 20, 128) },
-            mixer(20, 0.3, Recent),
-            tgn(0.0, Recent),
-            former(32, 1, 0.1),
-        ),
-        row(
-            "uci",
-            lstep(200, 500.0, 30, 100),
-            mixer(20, 0.4, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.1),
-        ),
-        row(
-            "flights",
-            lstep(100, 1000.0, 30, 128),
-            mixer(20, 0.2, Recent),
-            tgn(0.1, Recent),
-            former(256, 8, 0.1),
-        ),
-        row(
-            "canparl",
-            lstep(20, 2.0, 10, 64),
-            mixer(20, 0.2, Uniform),
-            tgn(0.3, Uniform),
-            former(2048, 64, 0.1),
-        ),
-        row(
-            "uslegis",
-            lstep(50, 2.0, 10, 200),
-            mixer(20, 0.4, Recent),
-            tgn(0.1, Recent),
-            former(256, 8, 0.0),
-        ),
-        row(
-            "untrade",
-            lstep(200, 6.0, 30, 200),
-            mixer(20, 0.1, Uniform),
-            tgn(0.2, Recent),
-            former(256, 8, 0.0),
-        ),
-        row(
-            "unvote",
-            lstep(100, 10.0, 20, 128),
-            mixer(20, 0.0, Uniform),
-            tgn(0.1, Uniform),
-            former(128, 4, 0.2),
-        ),
-        row(
-            "contacts",
-            lstep(200, 10.0, 20, 128),
-            mixer(20, 0.1, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.0),
-        ),
-        row(
-            "tgbl-wiki",
-            lstep(100, 1000.0, 15, 128),
-            mixer(30, 0.5, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.1),
-        ),
-        row(
-            "tgbl-review",
-            lstep(100, 1000.0, 20, 200),
-            mixer(20, 0.1, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.1),
-        ),
-        row(
-            "tgbl-coin",
-            lstep(100, 1000.0, 20, 200),
-            mixer(20, 0.1, Recent),
-            tgn(0.1, Recent),
-            former(32, 1, 0.1),
-        ),
-    ]
-};
-
-const fn row(
-    name: &'static str,
-    lstep: LstepPreset,
-    graphmixer: GraphMixerPreset,
-    tgn: TgnPreset,
-    dygformer: DyGFormerPreset,
-) -> Preset {
-    Preset { name, lstep, graphmixer, tgn, dygformer }
-}
-
-impl Preset {
-    fn find(name: &str) -> Result<&'static Preset> {
-        PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
-            let known: Vec<&str> = preset_names().collect();
-            Error::unknown("preset", name, known)
-        })
+impl Presets {
+    /// Those of a model.
+    pub fn of(kind: &dyn AnyModelKind) -> Result<Presets> {
+        let table = kind.presets().parse().map_err(|error| refused(kind, &error))?;
+        read(kind, table)
     }
 
-    /// Puts the dataset's settings into a model; tells how many events a step has.
-    fn fill(&self, model: &mut ModelConfig) -> u32 {
-        match model {
-            // One rule for all datasets: a name changes nothing.
-            ModelConfig::Lstep(LstepConfig { pair: Some(_), .. }) => DYGLIB_STEP,
-            ModelConfig::Lstep(LstepConfig { snapshots, gap, recent, position_width, .. }) => {
-                (*snapshots, *gap) = (self.lstep.snapshots, self.lstep.gap);
-                (*recent, *position_width) = (self.lstep.recent, self.lstep.position_width);
-                self.lstep.step
-            }
-            ModelConfig::GraphMixer(GraphMixerConfig { recent, dropout, sampling, .. }) => {
-                (*recent, *dropout) = (self.graphmixer.recent, self.graphmixer.dropout);
-                *sampling = self.graphmixer.sampling;
-                DYGLIB_STEP
-            }
-            ModelConfig::Tgn(TgnConfig { dropout, sampling, .. }) => {
-                (*dropout, *sampling) = (self.tgn.dropout, self.tgn.sampling);
-                DYGLIB_STEP
-            }
-            ModelConfig::DyGFormer(DyGFormerConfig { longest, patch, dropout, .. }) => {
-                (*longest, *patch) = (self.dygformer.longest, self.dygformer.patch);
-                *dropout = self.dygformer.dropout;
-                DYGLIB_STEP
-            }
-            ModelConfig::EdgeBank { .. }
-            | ModelConfig::PopTrack { .. }
-            | ModelConfig::Heuristic { .. } => DYGLIB_STEP,
+    /// What they say about a dataset. Nothing where they do not name it: the model's defaults hold.
+    pub fn dataset(&self, kind: &dyn AnyModelKind, name: &str) -> Result<Preset> {
+        match self.datasets.get(name) {
+            Some(preset) => read(kind, preset.as_table().cloned().unwrap_or_default()),
+            None => Ok(Preset::default()),
         }
     }
-
-    fn protocol(&self, step: u32, data: &DataConfig) -> Protocol {
-        if self.name.starts_with("tgbl-") {
-            let folder = data.events.parent().map(PathBuf::from);
-            return Protocol::Tgb(TgbProtocol {
-                step,
-                ..TgbProtocol::for_dataset(self.name, folder)
-            });
-        }
-        Protocol::Dyglib(DyglibProtocol { step })
-    }
 }
 
-/// The names of all presets.
-pub fn preset_names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|preset| preset.name)
+fn read<T: DeserializeOwned>(kind: &dyn AnyModelKind, table: Table) -> Result<T> {
+    table.try_into().map_err(|error| refused(kind, &error))
 }
 
-/// How the experiments behind a model's published numbers were trained.
-fn training(model: &ModelConfig) -> TrainConfig {
-    match model {
-        ModelConfig::Lstep(LstepConfig { pair: Some(_), .. }) => TrainConfig {
-            epochs: 30,
-            patience: 5,
-            learning_rate: 1e-3,
-            clip: Some(1.0),
-            historical: 0.12,
-            novel: 0.08,
-            select: vec![Strategy::Random, Strategy::Historical, Strategy::Inductive],
-            ..TrainConfig::default()
-        },
-        ModelConfig::Lstep(_) => TrainConfig::default(),
-        _ => TrainConfig { epochs: 100, patience: 20, ..TrainConfig::default() },
-    }
+fn refused(kind: &dyn AnyModelKind, error: &toml::de::Error) -> Error {
+    Error::setting("presets of the model", kind.name(), error.to_string().trim_end().to_string())
 }
 
-impl RunConfig {
-    /// The defaults of a model for a stream of unknown kind, or those of a preset and its protocol.
-    pub fn start(
-        data: DataConfig,
-        mut model: ModelConfig,
-        preset: Option<&str>,
-    ) -> Result<RunConfig> {
-        let protocol = match preset {
-            Some(name) => {
-                let preset = Preset::find(name)?;
-                let step = preset.fill(&mut model);
-                preset.protocol(step, &data)
+/// The datasets that any model has published settings for.
+pub fn preset_names() -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for kind in registry::kinds() {
+        // What is wrong with a model's presets is said when it is asked for one.
+        let datasets = Presets::of(kind).unwrap_or_default().datasets;
+        for (name, _) in datasets {
+            if !names.contains(&name) {
+                names.push(name);
             }
-            None => Protocol::Stream(StreamProtocol {
-                step: StepRule::Events(200),
-                ..StreamProtocol::default()
-            }),
-        };
-        let train = training(&model);
-        Ok(RunConfig { data, protocol, model, train })
+        }
+    }
+    names
+}
+
+/// Refuses the name of a dataset without a preset.
+pub(super) fn check_preset(name: &str) -> Result<()> {
+    let known = preset_names();
+    if known.iter().any(|preset| preset == name) {
+        return Ok(());
+    }
+    Err(Error::setting("preset", name, format!("choose one of {}", known.join(", "))))
+}
+
+/// A model with the settings behind its published number for a dataset and a kind of negatives. The
+/// dataset's name may have any of its spellings (`Can. Parl.`, `CanParl`).
+///
+/// Only models whose published settings depend on the negatives have such: EdgeBank, whose memory
+/// DyGLib chooses for each table.
+pub fn published(model: &ModelConfig, dataset: &str, strategy: Strategy) -> Result<ModelConfig> {
+    let kind = model.kind();
+    let presets = Presets::of(kind)?;
+    let plain = |name: &str| {
+        let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain = plain.to_lowercase();
+        if plain == "contact" { "contacts".to_string() } else { plain }
+    };
+    let (mut choice, mut known) = (None, Vec::new());
+    for name in presets.datasets.keys() {
+        let preset = presets.dataset(kind, name)?;
+        if !preset.negatives.is_empty() {
+            known.push(name.as_str());
+        }
+        if plain(name) == plain(dataset) {
+            choice = preset.negatives.get(&strategy.to_string()).cloned();
+        }
+    }
+    match choice {
+        Some(toml::Value::Table(settings)) => model.with(settings),
+        _ => Err(Error::setting(
+            kind.name(),
+            format!("published for dataset {dataset:?} with {strategy} negatives"),
+            format!(
+                "there is a published choice only for {}; name the dataset with --dataset or \
+                 choose settings",
+                known.join(", ")
+            ),
+        )),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{DyGFormerConfig, EdgeBankConfig, LstepConfig, Memory, Sampling, TgnConfig};
+    use crate::settings::{DataConfig, RunConfig};
+
+    fn preset(model: &str, name: &str) -> RunConfig {
+        let data = DataConfig { events: "events.csv".into(), ..DataConfig::default() };
+        RunConfig::builder(data).model(model).preset(name).build().expect("known")
+    }
 
     #[test]
-    fn every_preset_of_every_model_reads_back_from_its_toml() {
+    fn every_preset_of_every_model_is_right_and_reads_back_from_its_toml() {
+        assert_eq!(preset_names().len(), 16);
         for name in preset_names() {
-            for model in ModelConfig::LEARNED {
-                let model = ModelConfig::learned(model).expect("every name is known");
-                let data = DataConfig { events: "events.csv".into(), ..DataConfig::default() };
-                let config = RunConfig::start(data, model, Some(name)).expect("known");
+            for kind in registry::learned_kinds() {
+                let config = preset(kind.name(), &name);
+                config.model.check().expect("right settings");
+                config.train.check().expect("right settings");
                 let read =
                     RunConfig::from_toml("config.toml", &config.to_toml()).expect("read back");
                 assert_eq!(read, config, "{name}");
@@ -314,10 +142,54 @@ mod tests {
     }
 
     #[test]
+    fn presets_hold_the_values_of_the_published_tables() {
+        let uci = preset("lstep", "uci");
+        let expected = LstepConfig {
+            snapshots: 200,
+            gap: 500.0,
+            recent: 30,
+            position_width: 172,
+            ..LstepConfig::default()
+        };
+        assert_eq!(uci.model, expected.into());
+        assert_eq!(uci.protocol.step(), crate::protocol::StepRule::Events(100));
+        let socialevo = preset("lstep", "socialevo").model;
+        let width = |model: &ModelConfig| model.settings().map(|s: &LstepConfig| s.position_width);
+        assert_eq!(width(&socialevo), Some(72));
+        let canparl = preset("tgn", "canparl");
+        let expected =
+            TgnConfig { dropout: 0.3, sampling: Sampling::Uniform, ..TgnConfig::default() };
+        assert_eq!(canparl.model, expected.into());
+        assert_eq!((canparl.train.epochs, canparl.train.patience), (100, 20));
+        assert_eq!(canparl.protocol.step(), crate::protocol::StepRule::Events(200));
+        let expected = DyGFormerConfig { longest: 2048, patch: 64, ..DyGFormerConfig::default() };
+        assert_eq!(preset("dygformer", "canparl").model, expected.into());
+        let pair = preset("lstep-pair", "canparl");
+        assert_eq!(pair.model, LstepConfig::pair().into());
+        assert_eq!((pair.train.epochs, pair.train.clip, pair.train.novel), (30, Some(1.0), 0.08));
+        assert_eq!(preset("tgn", "tgbl-wiki").protocol.name(), "tgb");
+    }
+
+    #[test]
     fn a_preset_that_is_not_there_is_refused_with_those_that_are() {
-        let model = ModelConfig::Lstep(LstepConfig::default());
-        let error = RunConfig::start(DataConfig::default(), model, Some("ucy"))
-            .expect_err("no such dataset");
-        assert!(error.to_string().contains("uci"), "{error}");
+        let error = RunConfig::builder(DataConfig::default()).preset("ucy").build();
+        let error = error.expect_err("no such dataset").to_string();
+        assert!(error.contains("uci"), "{error}");
+    }
+
+    #[test]
+    fn a_published_memory_is_found_in_any_spelling_of_the_dataset() {
+        let edgebank = ModelConfig::from(EdgeBankConfig { memory: Memory::Unlimited });
+        let memory = |dataset: &str, strategy| {
+            let model = published(&edgebank, dataset, strategy).expect("known");
+            model.settings().map(|settings: &EdgeBankConfig| settings.memory)
+        };
+        assert_eq!(memory("Can. Parl.", Strategy::Random), Some(Memory::WindowProportion));
+        assert_eq!(memory("UCI", Strategy::Inductive), Some(Memory::WindowRepeat));
+        assert_eq!(memory("Contact", Strategy::Inductive), Some(Memory::RepeatThreshold));
+        assert!(published(&edgebank, "mine", Strategy::Random).is_err());
+        assert!(published(&edgebank, "uci", Strategy::Tgb).is_err());
+        let tgn = ModelConfig::learned("tgn").expect("known");
+        assert!(published(&tgn, "uci", Strategy::Random).is_err());
     }
 }

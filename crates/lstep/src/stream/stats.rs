@@ -2,7 +2,7 @@
 
 use crate::event::NodeSet;
 use crate::event::{Clock, Events, Features, NodeId, Time};
-use crate::protocol::Split;
+use crate::protocol::{DEFAULT_SPLIT, Split};
 use crate::read::Dataset;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -78,7 +78,7 @@ impl DatasetStats {
         }
         let share =
             |count: usize| if events.is_empty() { 0.0 } else { count as f64 / events.len() as f64 };
-        let split = Split::chronological(events, 0.7, 0.85).ok();
+        let split = Split::chronological(events, DEFAULT_SPLIT.0, DEFAULT_SPLIT.1).ok();
         let surprise = split.as_ref().map(|split| surprise(events, split));
         DatasetStats {
             nodes: nodes.len(),

@@ -6,10 +6,9 @@
 
 use crate::error::Result;
 use crate::evaluation::{EvalProgress, ScoreLog, evaluate_recording, train_observing};
-use crate::model::{Memory, ModelConfig};
-use crate::protocol::{EvalScope, Part, Setting, Strategy};
+use crate::model::{EdgeBankConfig, HeuristicConfig, Memory, ModelConfig, PopTrackConfig};
+use crate::protocol::EvalScope;
 use crate::results::{EvaluationReport, ResultRow};
-use crate::settings::RunConfig;
 use crate::training::TrainedRun;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -36,24 +35,6 @@ pub struct EvaluationWithBaselines {
     pub report: EvaluationReport,
     /// Seconds for drawing or reading the negatives.
     pub asking_seconds: f64,
-}
-
-impl RunConfig {
-    /// All that the run's protocol can ask of the test part; under tgb, whose tables give both, of
-    /// validation too.
-    pub fn full_scope(&self) -> EvalScope {
-        let all = vec![Strategy::Random, Strategy::Historical, Strategy::Inductive];
-        let mut parts = vec![Part::Test];
-        let (settings, strategies) = match self.protocol.name() {
-            "tgb" => {
-                parts.insert(0, Part::Validation);
-                (vec![Setting::Transductive], vec![Strategy::Tgb])
-            }
-            "dyglib" => (vec![Setting::Transductive, Setting::Inductive], all),
-            _ => (vec![Setting::Transductive], all),
-        };
-        EvalScope { parts, settings, strategies }
-    }
 }
 
 impl TrainedRun {
@@ -111,8 +92,8 @@ impl TrainedRun {
 /// popularity, and all heuristics together.
 fn counting_models() -> [ModelConfig; 3] {
     [
-        ModelConfig::EdgeBank { memory: Memory::Unlimited },
-        ModelConfig::PopTrack { decay: ModelConfig::DECAY },
-        "heuristics".parse().expect("a name that the parser knows"),
+        EdgeBankConfig { memory: Memory::Unlimited }.into(),
+        PopTrackConfig::default().into(),
+        HeuristicConfig::default().into(),
     ]
 }

@@ -113,15 +113,15 @@ impl<'a> Training<'a> {
 
     /// All settings, resolved.
     pub fn config(&self) -> Result<RunConfig> {
-        let model = match &self.model {
-            Some(model) => model.clone(),
-            None => ModelConfig::learned(ModelConfig::LEARNED[0])?,
-        };
-        let mut config = RunConfig::start(self.data.clone(), model, self.preset.as_deref())?;
+        let mut builder = RunConfig::builder(self.data.clone()).preset(self.preset.as_deref());
+        if let Some(model) = &self.model {
+            builder = builder.model_config(model.clone());
+        }
+        let mut config = builder.build()?;
         if let Some(protocol) = &self.protocol {
             config.protocol = protocol.clone();
         }
-        config.with(None, &self.keys)
+        config.with_keys(&self.keys)
     }
 
     /// A run that has not begun its first step, or that resumes. It can be stopped, looked at and

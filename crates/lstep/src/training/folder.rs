@@ -90,7 +90,7 @@ impl RunFolder {
     /// grow, and nothing else may change.
     pub(super) fn longer(&self, keys: &[String]) -> Result<RunConfig> {
         let old = self.config()?;
-        let new = old.with(None, keys)?;
+        let new = old.with_keys(keys)?;
         let (epochs, patience) = (old.train.epochs, old.train.patience);
         let mut rest = new.clone();
         (rest.train.epochs, rest.train.patience) = (epochs, patience);

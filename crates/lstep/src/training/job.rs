@@ -9,7 +9,7 @@ use crate::checkpoint::{Checkpoint, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::{evaluate, unwatched};
 use crate::model::{FeatureWidths, Trainer};
-use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule, Strategy};
+use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule};
 use crate::results::Outcome;
 use crate::results::{EpochReport, ValidationRow};
 use crate::settings::RunConfig;
@@ -130,15 +130,11 @@ impl TrainingRun {
 
     fn prepare(context: RunContext, store: RunStore) -> Result<TrainingRun> {
         let protocol = &context.config.protocol;
-        let asked = EvalScope {
+        let asked = protocol.scope(&EvalScope {
             parts: vec![Part::Validation],
             settings: vec![Setting::Transductive],
-            strategies: if protocol.name() == "tgb" {
-                vec![Strategy::Tgb]
-            } else {
-                context.config.train.select.clone()
-            },
-        };
+            strategies: context.config.train.select.clone(),
+        });
         let validation = context.passes(&asked)?.swap_remove(0);
         let train = &context.config.train;
         let training = TrainingStream::new(

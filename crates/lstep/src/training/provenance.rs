@@ -7,7 +7,6 @@ use crate::checkpoint::Checkpoint;
 use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::Trainer;
-use crate::protocol::Protocol;
 use crate::settings::difference;
 use crate::settings::{DataConfig, RunConfig};
 use crate::stream::Stream;
@@ -76,9 +75,7 @@ impl Provenance {
 fn decisive(config: &RunConfig) -> RunConfig {
     let mut config = RunConfig { data: DataConfig::default(), ..config.clone() };
     (config.train.epochs, config.train.patience) = (0, 0);
-    if let Protocol::Tgb(tgb) = &mut config.protocol {
-        tgb.folder = None;
-    }
+    config.protocol = config.protocol.without_places();
     config
 }
 

@@ -232,7 +232,7 @@ mod tests {
         let stream = SyntheticConfig { nodes: 40, events: 400, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&stream).expect("a stream").events);
         let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
-        let model = ModelConfig::Lstep(LstepConfig {
+        let model = ModelConfig::from(LstepConfig {
             position_width: 4,
             snapshots: 4,
             ..LstepConfig::default()

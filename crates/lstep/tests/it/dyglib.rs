@@ -3,7 +3,7 @@
 
 use lstep::evaluation::Evaluation;
 use lstep::event::NodeId;
-use lstep::model::{Memory, ModelConfig};
+use lstep::model::{EdgeBankConfig, Memory, ModelConfig};
 use lstep::protocol::Strategy;
 use lstep::protocol::dyglib::DyglibProtocol;
 use lstep::protocol::dyglib::{
@@ -107,7 +107,7 @@ fn check_edgebank(name: &str, dataset: Dataset, expected: &Value) {
     let report = Evaluation::new(&lstep::stream::Stream::from(dataset))
         .protocol(DyglibProtocol::default())
         .negatives([Strategy::Random, Strategy::Historical, Strategy::Inductive])
-        .models(memories.map(|(_, memory)| ModelConfig::EdgeBank { memory }))
+        .models(memories.map(|(_, memory)| ModelConfig::from(EdgeBankConfig { memory })))
         .run()
         .expect("numbers");
     assert_eq!(report.results.len(), 12);

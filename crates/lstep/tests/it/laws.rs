@@ -6,8 +6,8 @@ use lstep::audit::laws::{Breach, Check, Law, check_model};
 use lstep::event::{Event, Events, Features, Time};
 use lstep::graph::{EventLog, Past, Revealed};
 use lstep::model::{
-    Aggregation, DyGFormerConfig, GraphMixerConfig, LstepConfig, Model, ModelConfig, Padding,
-    PairConfig, Sampling, Scope, Start, StreamInfo, TgnConfig, Variant, open,
+    Aggregation, DyGFormerConfig, FeatureWidths, GraphMixerConfig, LstepConfig, Model, ModelConfig,
+    Padding, PairConfig, Sampling, Scope, Start, StreamInfo, TgnConfig, Variant, open, registry,
 };
 use lstep::query::{Queries, Scores};
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
@@ -56,9 +56,9 @@ fn small_lsteps() -> Vec<ModelConfig> {
                         position_width: 6,
                         ..mlp.clone()
                     };
-                    models.push(ModelConfig::Lstep(attention));
+                    models.push(ModelConfig::from(attention));
                 }
-                models.push(ModelConfig::Lstep(mlp));
+                models.push(ModelConfig::from(mlp));
             }
         }
     }
@@ -92,7 +92,7 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         PairConfig { walks: 64, ..nothing.clone() },
         PairConfig { positions: true, ..nothing },
     ];
-    pairs.map(|pair| ModelConfig::Lstep(LstepConfig { pair: Some(pair), ..small.clone() })).to_vec()
+    pairs.map(|pair| ModelConfig::from(LstepConfig { pair: Some(pair), ..small.clone() })).to_vec()
 }
 
 /// The other learned systems with small widths.
@@ -116,11 +116,11 @@ fn small_systems() -> Vec<ModelConfig> {
         ..DyGFormerConfig::default()
     };
     vec![
-        ModelConfig::DyGFormer(former.clone()),
-        ModelConfig::DyGFormer(DyGFormerConfig { padding: Padding::None, ..former }),
-        ModelConfig::GraphMixer(mixer.clone()),
-        ModelConfig::GraphMixer(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
-        ModelConfig::Tgn(TgnConfig {
+        ModelConfig::from(former.clone()),
+        ModelConfig::from(DyGFormerConfig { padding: Padding::None, ..former }),
+        ModelConfig::from(mixer.clone()),
+        ModelConfig::from(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
+        ModelConfig::from(TgnConfig {
             time_width: 4,
             node_width: 6,
             edge_width: 2,
@@ -130,8 +130,34 @@ fn small_systems() -> Vec<ModelConfig> {
     ]
 }
 
+/// The small settings above, and for every other learned model those of its fixture.
 fn learned_models() -> Vec<ModelConfig> {
-    small_lsteps().into_iter().chain(small_systems()).collect()
+    let mut models: Vec<ModelConfig> = small_lsteps().into_iter().chain(small_systems()).collect();
+    for kind in registry::MODELS.iter().filter(|kind| kind.learns()) {
+        if !models.iter().any(|model| model.name() == kind.name()) {
+            models.push(of_fixture(kind.name()));
+        }
+    }
+    models
+}
+
+fn of_fixture(name: &str) -> ModelConfig {
+    #[derive(serde::Deserialize)]
+    struct Fixture {
+        config: ModelConfig,
+    }
+    let path = format!("{}/tests/fixtures/systems/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("a learned model has a fixture");
+    let fixture: Fixture = serde_json::from_str(&text).expect("what the script writes");
+    // The streams of these tests have a feature for each event and three for each node.
+    fixture.config.widened_for(FeatureWidths { node: 3, edge: 1 })
+}
+
+#[test]
+fn settings_of_a_fixture_are_those_of_its_model() {
+    for name in ["graphmixer", "tgn", "dygformer"] {
+        assert_eq!(of_fixture(name).name(), name);
+    }
 }
 
 proptest! {

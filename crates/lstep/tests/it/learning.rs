@@ -5,7 +5,7 @@
 use lstep::checkpoint::Checkpoint;
 use lstep::event::{Event, Events, Features, NodeId};
 use lstep::graph::EventLog;
-use lstep::model::{FeatureWidths, ModelConfig, OptimizerConfig, Session, Trainer};
+use lstep::model::{FeatureWidths, ModelConfig, OptimizerConfig, Session, Trainer, registry};
 use lstep::protocol::{Split, StepRule, Visibility};
 use lstep::query::Queries;
 use lstep::read::synthetic::{SyntheticConfig, generate};
@@ -46,11 +46,14 @@ fn with_another_future(events: &Events, first: usize) -> Events {
 
 /// A small trainer of a kind, with how its kind is trained.
 fn trainer(model: &str, log: &EventLog, split: &Split) -> (Box<dyn Trainer>, TrainConfig) {
-    let model = ModelConfig::learned(model).expect("known");
-    let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
+    let config = RunConfig::builder(DataConfig::default()).model(model).build().expect("defaults");
     let optimizer =
         OptimizerConfig { adam: lstep_tensor::AdamConfig::default(), ..config.train.optimizer() };
     (config.model.trainer(&info(log, split), 0, optimizer).expect("a trainer"), config.train)
+}
+
+fn learned_names() -> impl Iterator<Item = &'static str> {
+    registry::MODELS.iter().filter(|kind| kind.learns()).map(|kind| kind.name())
 }
 
 fn split(events: &Events) -> Split {
@@ -89,13 +92,13 @@ fn questions(log: &EventLog) -> Queries {
 fn a_run_has_room_for_features_wider_than_its_settings() {
     let settings =
         SyntheticConfig { nodes: 60, events: 600, features: 180, ..SyntheticConfig::default() };
-    for model in ModelConfig::LEARNED {
+    for model in learned_names() {
         let mut stream =
             Stream::new("wide", generate(&settings).expect("a stream").events).expect("named");
         let numbers = (0..60 * 177).map(|number| (number as f32).sin()).collect();
         stream.log = stream.log.with_node_features(Features::new(177, numbers).expect("60 rows"));
-        let model = ModelConfig::learned(model).expect("known");
-        let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
+        let config =
+            RunConfig::builder(DataConfig::default()).model(model).build().expect("defaults");
         let folder = tempfile::tempdir().expect("a folder");
         let folder = RunFolder::new(folder.path().join("run"));
         let mut fit = TrainingRun::begin(config, stream, folder.clone()).expect("begun");
@@ -119,7 +122,7 @@ fn a_run_has_room_for_features_wider_than_its_settings() {
 fn nothing_that_comes_after_training_changes_a_loss_of_it() {
     let events = stream();
     let first = split(&events).train.end as usize;
-    for model in ModelConfig::LEARNED {
+    for model in learned_names() {
         let losses = [events.clone(), with_another_future(&events, first)].map(|events| {
             let split = split(&events);
             let log = EventLog::new(events);
@@ -138,7 +141,7 @@ fn a_state_saved_half_way_goes_on_as_if_it_had_not_been() {
     let log = EventLog::new(events);
     let ask = questions(&log);
     let past = || log.past(log.len() as u32);
-    for model in ModelConfig::LEARNED {
+    for model in learned_names() {
         let (mut pupil_there, train) = trainer(model, &log, &split);
         epoch(pupil_there.as_mut(), &train, &log, &split);
         let trained = split.train.end as usize;
@@ -174,9 +177,9 @@ fn threads_change_no_score_however_much_is_asked() {
     for event in log.events().iter().skip(log.len() - 40) {
         ask.push(event.source, event.time, (0..300).map(NodeId));
     }
-    let learned = ModelConfig::LEARNED.map(|name| ModelConfig::learned(name).expect("known"));
+    let learned = learned_names().map(|name| ModelConfig::learned(name).expect("known"));
     for model in ModelConfig::counting_models().into_iter().chain(learned) {
-        let slow = matches!(model.kind(), "graphmixer" | "dygformer");
+        let slow = matches!(model.name(), "graphmixer" | "dygformer");
         let scores = [1, 3].map(|threads| {
             let pool =
                 rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
@@ -233,7 +236,7 @@ fn threads_change_no_loss_and_no_weight_whichever_way_layers_multiply() {
             (progress.loss().to_bits(), std::fs::read(file.path()).expect("read"))
         })
     };
-    for model in ModelConfig::LEARNED {
+    for model in learned_names() {
         let [exact, split] = [Matmul::F32, Matmul::Bf16x2].map(|products| {
             let one = batch(model, products, 1);
             for threads in [2, 6] {

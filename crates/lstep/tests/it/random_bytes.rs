@@ -77,8 +77,7 @@ static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| {
     let mut npy = npy.to_vec();
     npy.resize(10 + 0x76, b' ');
     npy.extend([0; 16]);
-    let model = ModelConfig::learned("lstep").expect("known");
-    let config = RunConfig::start(DataConfig::default(), model, None).expect("defaults");
+    let config = RunConfig::builder(DataConfig::default()).build().expect("defaults");
     let pickles = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tgb");
     let read = |path: &Path| std::fs::read(path).expect("a file");
     vec![

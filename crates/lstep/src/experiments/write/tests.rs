@@ -2,12 +2,12 @@
 
 use super::super::{ComparedDataset, FailedCell};
 use super::*;
-use crate::model::{Memory, ModelConfig};
+use crate::model::{EdgeBankConfig, Memory, ModelConfig};
 use crate::protocol::{EvalScope, Protocol, Setting, Strategy, StreamProtocol};
 use crate::results::{Outcome, ResultRow};
 
 fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
-    let config = ModelConfig::EdgeBank { memory: Memory::Unlimited };
+    let config = ModelConfig::from(EdgeBankConfig { memory: Memory::Unlimited });
     let row = ResultRow {
         model: config.clone(),
         outcome: Outcome {

@@ -18,10 +18,12 @@
 
 mod config;
 mod history;
+mod kind;
 mod released_padding;
 
 pub use config::{DyGFormerConfig, Padding};
 pub use history::Histories;
+pub use kind::DyGFormerKind;
 pub(crate) use released_padding::ReleasedPadding;
 
 use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};

@@ -21,6 +21,7 @@ mod digest;
 mod encode;
 mod fold;
 mod gather;
+mod kind;
 mod loss;
 #[cfg(test)]
 mod oracle;
@@ -30,6 +31,7 @@ mod released_leak;
 
 pub use bound::{FilterBound, Movement};
 pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
+pub use kind::{LSTEP, LSTEP_PAIR, LstepKind};
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
 

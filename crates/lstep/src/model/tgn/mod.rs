@@ -17,8 +17,10 @@
 //! attends to padding, where it here gets zeros.
 
 mod config;
+mod kind;
 
 pub use config::TgnConfig;
+pub use kind::TgnKind;
 
 use super::Composite;
 use super::encoder::{Chunk, ForwardContext, Mode};

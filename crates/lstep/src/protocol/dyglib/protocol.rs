@@ -6,7 +6,8 @@ use crate::event::Names;
 use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
 use crate::protocol::{
-    EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split, Strategy, Subject, Visibility,
+    DEFAULT_SPLIT, DEFAULT_STEP, EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split,
+    Strategy, Subject, Visibility,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ pub struct DyglibProtocol {
 
 impl Default for DyglibProtocol {
     fn default() -> DyglibProtocol {
-        DyglibProtocol { step: 200 }
+        DyglibProtocol { step: DEFAULT_STEP }
     }
 }
 
@@ -32,7 +33,7 @@ impl DyglibProtocol {
         let ids = Numbered::new(subject, Names::number);
         let emulated =
             EmulatedSplit::new(EdgeColumns::new(&ids.sources, &ids.destinations, &times)?)?;
-        let mut split = Split::chronological(subject.events, 0.7, 0.85)?;
+        let mut split = Split::chronological(subject.events, DEFAULT_SPLIT.0, DEFAULT_SPLIT.1)?;
         let held_out = emulated.sampled.iter().map(|number| ids.nodes[number]).collect();
         split.hold_out(subject.events, held_out);
         Ok((split, Emulation { ids, times, split: emulated }))

@@ -6,8 +6,8 @@ use crate::event::{Names, NodeId};
 use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
 use crate::protocol::{
-    EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split, StepRule, Strategy, Subject,
-    Visibility, cut,
+    DEFAULT_SPLIT, DEFAULT_STEP, EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split,
+    StepRule, Strategy, Subject, Visibility, cut,
 };
 use crate::read::pickle::{self, NegativeLists};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl TgbProtocol {
         let per_event =
             PER_EVENT.iter().find(|known| known.0 == dataset).map_or(100, |known| known.1);
         TgbProtocol {
-            step: 200,
+            step: DEFAULT_STEP,
             visibility: Visibility::Step,
             per_event,
             dataset: dataset.to_string(),
@@ -63,9 +63,14 @@ impl TgbProtocol {
         }
     }
 
+    /// Whether a dataset is one of the benchmark's, by its name.
+    pub fn has(dataset: &str) -> bool {
+        dataset.starts_with("tgbl-")
+    }
+
     /// The split: time quantiles, and no node is held out.
     pub fn split(&self, subject: Subject<'_>) -> Result<Split> {
-        Split::chronological(subject.events, 0.7, 0.85)
+        Split::chronological(subject.events, DEFAULT_SPLIT.0, DEFAULT_SPLIT.1)
     }
 
     /// One pass over validation and test, as the stream runs on, or validation alone.
