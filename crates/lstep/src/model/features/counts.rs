@@ -346,7 +346,7 @@ mod tests {
     fn counts_come_back_from_a_checkpoint_to_the_bit() {
         let mut counts = Counts::new(3);
         (0..40).for_each(|number| {
-            counts.observe(&event(number, number % 3, number % 5, f64::from(number) / 7.0))
+            counts.observe(&event(number, number % 3, number % 5, f64::from(number) / 7.0));
         });
         let mut checkpoint = Checkpoint::default();
         counts.save(&mut checkpoint);
