@@ -58,7 +58,7 @@ pub fn seeds(text: &str) -> Result<Seeds, String> {
     for part in text.split(',') {
         match part.split_once("..") {
             Some((first, last)) if number(first)? <= number(last)? => {
-                seeds.extend(number(first)?..=number(last)?)
+                seeds.extend(number(first)?..=number(last)?);
             }
             Some(_) => return Err(wrong()),
             None => seeds.push(number(part)?),

@@ -39,7 +39,7 @@ pub fn show(report: &InspectReport) -> Result<()> {
         |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), String::from);
     let mut table = Table::new([report.dataset.as_str(), "", ""]);
     let mut row = |name: &str, value: String, note: &str| {
-        table.row(vec![name.to_string(), value, note.to_string()])
+        table.row(vec![name.to_string(), value, note.to_string()]);
     };
     row(
         "nodes",

@@ -45,7 +45,7 @@ fn queries(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("recent 20");
     group.throughput(Throughput::Elements(QUERIES as u64)).sample_size(10);
     group.bench_function("one thread", |bench| {
-        bench.iter(|| black_box(seeds.iter().map(ask).sum::<f64>()))
+        bench.iter(|| black_box(seeds.iter().map(ask).sum::<f64>()));
     });
     group.bench_function("all threads", |bench| {
         bench.iter(|| {
@@ -59,7 +59,7 @@ fn queries(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("log");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(10);
     group.bench_function("built at once", |bench| {
-        bench.iter(|| black_box(EventLog::new(events.clone())))
+        bench.iter(|| black_box(EventLog::new(events.clone())));
     });
     group.bench_function("grown event by event", |bench| {
         bench.iter(|| {

@@ -8,6 +8,8 @@
 //! cargo run --release --example custom_model
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use lstep::audit::laws::{Check, check_model};
 use lstep::checkpoint::Checkpoint;
 use lstep::error::Result;

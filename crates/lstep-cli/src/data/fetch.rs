@@ -246,7 +246,7 @@ impl Fetch {
             {
                 Ok(checksum) => return Ok((checksum, Witness::Host)),
                 Err(error) => {
-                    crate::tell(format!("The host's checksum could not be had: {}", said(&error)))
+                    crate::tell(format!("The host's checksum could not be had: {}", said(&error)));
                 }
             }
         }

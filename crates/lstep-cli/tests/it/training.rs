@@ -559,7 +559,7 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
         let (calm, killed) = (format!("calm-{name}"), format!("killed-{name}"));
         done(&arguments(&calm));
         let mut child =
-            command(&[]).args(&arguments(&killed)).stderr(Stdio::piped()).spawn().expect("runs");
+            command(&[]).args(arguments(&killed)).stderr(Stdio::piped()).spawn().expect("runs");
         let mut said = wait_for_training(&mut child);
         let mut line = String::new();
         while !line.starts_with("epoch   2") && said.read_line(&mut line).expect("UTF-8") > 0 {

@@ -155,7 +155,7 @@ pub(crate) fn transpose_eight(
         for (i, row) in t.into_iter().enumerate() {
             // SAFETY: the slice has just been checked to hold eight values.
             unsafe {
-                _mm256_storeu_ps(panel[(k + i) * width..(k + i) * width + 8].as_mut_ptr(), row)
+                _mm256_storeu_ps(panel[(k + i) * width..(k + i) * width + 8].as_mut_ptr(), row);
             };
         }
     }

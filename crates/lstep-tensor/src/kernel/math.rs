@@ -42,9 +42,9 @@ fn near_a_quarter_turn(r: f64) -> f64 {
 
 /// cos(x), absolute error below 2e-7 for |x| up to 1e14; beyond 1e15, some number between -1 and 1.
 ///
-/// Time differences in seconds reach 1e9, so the reduction is done in `f64`: with `x = (n + 1/2) pi
-/// + r`, `cos x` is `sin r` up to the sign of `(-1)^(n+1)`. Two fused steps keep `r` exact to
-/// 1e-16.
+/// Time differences in seconds reach 1e9, so the reduction is done in `f64`: with
+/// `x = (n + 1/2) pi + r`, `cos x` is `sin r` up to the sign of `(-1)^(n+1)`. Two fused steps keep
+/// `r` exact to 1e-16.
 #[inline(always)]
 pub(crate) fn cosine(x: f64) -> f32 {
     let rounded = x.mul_add(FRAC_1_PI, -0.5) + ROUND_F64;

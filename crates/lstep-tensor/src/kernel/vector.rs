@@ -188,7 +188,7 @@ pub(crate) fn add_rows<'a>(out: &mut [f32], mut rows: impl Iterator<Item = (&'a 
     loop {
         match (rows.next(), rows.next(), rows.next(), rows.next()) {
             (Some(a), Some(b), Some(c), Some(d)) => {
-                add_four(out, a.0, b.0, c.0, d.0, [a.1, b.1, c.1, d.1])
+                add_four(out, a.0, b.0, c.0, d.0, [a.1, b.1, c.1, d.1]);
             }
             (a, b, c, _) => {
                 for (row, factor) in [a, b, c].into_iter().flatten() {

@@ -188,17 +188,17 @@ impl Binary {
                 let other = backward.read.matrix(other);
                 map(dx, [dy, other], 1, |dx, [dy, other]| {
                     if fresh {
-                        vector::product(dx, dy, other)
+                        vector::product(dx, dy, other);
                     } else {
-                        vector::add_product(dx, dy, other)
+                        vector::add_product(dx, dy, other);
                     }
                 });
             } else {
                 map(dx, [dy], 1, |dx, [dy]| {
                     if fresh {
-                        vector::scaled(dx, dy, sign)
+                        vector::scaled(dx, dy, sign);
                     } else {
-                        vector::add_scaled(dx, dy, sign)
+                        vector::add_scaled(dx, dy, sign);
                     }
                 });
             }

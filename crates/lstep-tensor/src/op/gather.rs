@@ -114,7 +114,7 @@ impl GatherPair {
         let read = backward.read;
         let grads = &mut backward.grads;
         map(grads.own(self.out), [read.matrix(self.known)], 4, |g, [known]| {
-            self.activation.chain(known, g)
+            self.activation.chain(known, g);
         });
         for (x, rows) in [(self.pair.u, self.pair.u_rows), (self.pair.v, self.pair.v_rows)] {
             if grads.wants(x) {

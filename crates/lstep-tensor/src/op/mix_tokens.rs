@@ -187,7 +187,7 @@ impl MixTokens {
             let (dy, dx) = grads.pair(self.out, self.x);
             let dx = MatrixMut::new(dx.data, blocks, size);
             parallel::rows_beside(each, dx, 1, work, |block, mut sums, mut dx| {
-                task(dy, block, sums.row(0), dx.row(0))
+                task(dy, block, sums.row(0), dx.row(0));
             });
         } else {
             let dy = grads.own(self.out);

@@ -213,7 +213,7 @@ impl Tape<'_> {
         let resolved = ResolvedRuns::new(&read, runs, vectors);
         let work = resolved.runs.len() * width;
         parallel::rows(result, 16, work, |first, part| {
-            apply_runs(part, first, resolved, kernel_values, prefix)
+            apply_runs(part, first, resolved, kernel_values, prefix);
         });
         self.record(out, &[kernel], || RunKernel { kernel, vectors, runs, out }.into());
         out

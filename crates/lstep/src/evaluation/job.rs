@@ -77,7 +77,7 @@ pub struct EvalProgress<'a> {
 /// use lstep::protocol::Strategy;
 /// # use lstep::read::synthetic::{SyntheticConfig, generate};
 /// # use lstep::stream::Stream;
-/// # let config = SyntheticConfig { events: 3_000, ..SyntheticConfig::default() };
+/// # let config = SyntheticConfig { events: 3_000, habits: 0.0, ..SyntheticConfig::default() };
 /// # let stream = Stream::from(generate(&config)?);
 ///
 /// let report = Evaluation::new(&stream)

@@ -141,10 +141,10 @@ impl Times {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         match self {
             Times::Integer(times) | Times::Iso8601(_, times) => {
-                order.sort_by_key(|&place| times[place as usize])
+                order.sort_by_key(|&place| times[place as usize]);
             }
             Times::Float(times) => {
-                order.sort_by(|&a, &b| times[a as usize].total_cmp(&times[b as usize]))
+                order.sort_by(|&a, &b| times[a as usize].total_cmp(&times[b as usize]));
             }
         }
         order

@@ -189,7 +189,7 @@ fn threads_change_no_score_however_much_is_asked() {
                 let mut few = Queries::new();
                 if slow {
                     ask.rows().take(2).for_each(|row| {
-                        few.push(row.source, row.time, row.candidates.iter().copied())
+                        few.push(row.source, row.time, row.candidates.iter().copied());
                     });
                 }
                 session

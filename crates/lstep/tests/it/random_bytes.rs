@@ -60,8 +60,13 @@ fn spoil(good: &[u8], faults: &[Fault]) -> Vec<u8> {
 type Target = (fn(&[u8]), Vec<u8>);
 
 static TARGETS: LazyLock<Vec<Target>> = LazyLock::new(|| {
-    let settings =
-        SyntheticConfig { nodes: 30, events: 60, features: 2, ..SyntheticConfig::default() };
+    let settings = SyntheticConfig {
+        nodes: 30,
+        events: 60,
+        features: 2,
+        habits: 0.0,
+        ..SyntheticConfig::default()
+    };
     let data = generate(&settings).expect("a stream");
     let mut csv = vec![0];
     write_csv(&mut csv, &data, b',').expect("memory");

@@ -294,7 +294,7 @@ impl DyGFormerHead {
     fn count_table(&self, tape: &mut Tape<'_>, counts: usize) -> Var {
         let width = self.config.channel_width;
         let all = tape.input(counts, 1, |values| {
-            values.iter_mut().enumerate().for_each(|(c, value)| *value = c as f32)
+            values.iter_mut().enumerate().for_each(|(c, value)| *value = c as f32);
         });
         let inner = self.count_in.apply(tape, all, Activation::Relu);
         let encoded = self.count_out.apply(tape, inner, Activation::Identity);

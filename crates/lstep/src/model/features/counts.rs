@@ -199,10 +199,14 @@ impl Counts {
 
     /// Takes over what [`Counts::save`] wrote.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
-        self.events = checkpoint.u32("traces.events")?.first().copied().unwrap_or(0);
+        let events = checkpoint.u32("traces.events")?.first().copied().unwrap_or(0);
+        self.events = events;
         let keys = checkpoint.u64("traces.pairs")?;
-        let traces =
-            read(checkpoint.u32("traces.pair_counts")?, checkpoint.u64("traces.pair_times")?)?;
+        let traces = read(
+            checkpoint.u32("traces.pair_counts")?,
+            checkpoint.u64("traces.pair_times")?,
+            events,
+        )?;
         if keys.len() != traces.len() {
             let (left, right) = (keys.len(), traces.len());
             return Err(Error::LengthMismatch {
@@ -216,7 +220,7 @@ impl Counts {
             [("sources", &mut self.sources), ("destinations", &mut self.destinations)]
         {
             let counts = checkpoint.u32(&format!("traces.{name}"))?;
-            let counts = read(counts, checkpoint.u64(&format!("traces.{name}_times"))?)?;
+            let counts = read(counts, checkpoint.u64(&format!("traces.{name}_times"))?, events)?;
             let decayed = checkpoint.f32(&format!("traces.{name}_decayed"))?.as_chunks().0;
             if decayed.len() != counts.len() {
                 let (left, right) = (decayed.len(), counts.len());
@@ -243,18 +247,20 @@ fn bits(trace: Trace) -> u64 {
     trace.time.value().to_bits()
 }
 
-fn read(counts: &[u32], times: &[u64]) -> Result<Vec<Trace>> {
-    let trace = |(counts, &time): (&[u32; 2], &u64)| {
-        Some(Trace { count: counts[0], event: counts[1], time: Time::new(f64::from_bits(time))? })
+/// Traces that were left within the first `events` events.
+fn read(counts: &[u32], times: &[u64], events: u32) -> Result<Vec<Trace>> {
+    let refused = |what, value: &dyn std::fmt::Display| {
+        Error::setting(what, value, "the checkpoint is of another program: train anew")
     };
-    let counts: Option<Vec<Trace>> = counts.as_chunks().0.iter().zip(times).map(trace).collect();
-    counts.ok_or_else(|| {
-        Error::setting(
-            "a stored time",
-            "not a number",
-            "the checkpoint is of another program: train anew",
-        )
-    })
+    let trace = |(&[count, event], &time): (&[u32; 2], &u64)| {
+        let time = Time::new(f64::from_bits(time))
+            .ok_or_else(|| refused("a stored time", &"not a number"))?;
+        if event > events {
+            return Err(refused("the event of a stored count", &event));
+        }
+        Ok(Trace { count, event, time })
+    };
+    counts.as_chunks().0.iter().zip(times).map(trace).collect()
 }
 
 fn role(roles: &[Role], node: NodeId) -> Role {
@@ -340,7 +346,7 @@ mod tests {
     fn counts_come_back_from_a_checkpoint_to_the_bit() {
         let mut counts = Counts::new(3);
         (0..40).for_each(|number| {
-            counts.observe(&event(number, number % 3, number % 5, f64::from(number) / 7.0))
+            counts.observe(&event(number, number % 3, number % 5, f64::from(number) / 7.0));
         });
         let mut checkpoint = Checkpoint::default();
         counts.save(&mut checkpoint);

@@ -207,6 +207,10 @@ impl Walks {
                 right,
             });
         }
+        if let Some(late) = self.changed.iter().find(|changed| **changed > self.events) {
+            let remedy = format!("there were {} events", self.events);
+            return Err(Error::setting("the event that changed a stored walk", late, remedy));
+        }
         self.lengths = vec![[0.0; SUMS]; self.changed.len()];
         (0..self.changed.len() as u32).for_each(|node| self.measure(NodeId(node)));
         Ok(())

@@ -186,7 +186,7 @@ impl Positions {
             while row != NONE {
                 match self.rows.get(row as usize) {
                     Some(point) if point.since < after => {
-                        (row, after) = (point.before, point.since)
+                        (row, after) = (point.before, point.since);
                     }
                     _ => return false,
                 }

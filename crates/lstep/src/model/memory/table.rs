@@ -2,7 +2,7 @@
 //! yet part of it.
 
 use crate::checkpoint::Checkpoint;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::NodeId;
 
 /// Memories and pending messages. A node that has not interacted has neither.
@@ -147,6 +147,23 @@ impl Memories {
             checkpoint.u64("state.message_width")?.first().map_or(0, |&width| width as usize);
         self.messages = checkpoint.take_f32("state.messages")?;
         self.sent = times(checkpoint.u64("state.sent")?);
+        // A file that somebody made up may say anything.
+        let rows = self.nodes.len();
+        for (what, left, right) in [
+            ("stored nodes and their memories", checkpoint.u32("state.nodes")?.len(), rows),
+            ("numbers of stored memories", self.memories.len(), rows * self.width),
+            ("stored memories and when they changed", self.changed.len(), rows),
+            ("stored memories and when their messages were sent", self.sent.len(), rows),
+            (
+                "numbers of stored messages",
+                self.messages.len(),
+                rows.saturating_mul(self.message_width),
+            ),
+        ] {
+            if left != right {
+                return Err(Error::LengthMismatch { what, left, right });
+            }
+        }
         Ok(())
     }
 }

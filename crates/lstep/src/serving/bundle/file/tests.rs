@@ -141,7 +141,7 @@ fn what_a_made_up_file_says_is_checked() {
     set("candidates", u32s(vec![1, 0]), "candidates");
     set("candidates", u32s(vec![]), "candidates");
     set("candidates", u32s(vec![u32::MAX]), "names for");
-    set("names.integers", u64s(&[1; 3]), "only once");
+    set("names.integers", u64s(&[1; 3]), "it is there twice");
     set("events.features", Values::F32(vec![0.0; 3].into()), "no table");
     set("model.positions.newest", u32s(vec![1 << 20]), "stored positions");
     set("model.positions.free", u32s(vec![1 << 20]), "stored positions");
