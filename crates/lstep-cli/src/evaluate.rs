@@ -5,9 +5,12 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
+use lstep::Error;
 use lstep::evaluation::{EvaluatedModel, Evaluation};
 use lstep::model::ModelConfig;
-use lstep::protocol::{EvalScope, Part, Protocol, Setting, StepRule, Strategy, Visibility};
+use lstep::protocol::{
+    EvalScope, Part, Protocol, ProtocolOptions, Setting, StepRule, Strategy, Visibility,
+};
 use lstep::results::{EvaluationReport, ResultRow};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
@@ -152,6 +155,8 @@ fn quantiles(text: &str) -> Result<(f64, f64), String> {
 
 /// The model asked if none is named.
 const MODEL: &str = "edgebank";
+
+const STEP_REMEDY: &str = "give a number of events, at least 1, or `time` with --protocol stream";
 impl Evaluate {
     /// Reads, asks, prints.
     pub fn run(&self) -> Result<()> {
@@ -260,8 +265,7 @@ impl Evaluate {
         let models = self.models(stream)?;
         let protocol = self.protocol(stream)?;
         let asked = self.asked(&protocol)?;
-        let mut evaluation =
-            Evaluation::new(stream).protocol(protocol).scope(asked).models(models);
+        let mut evaluation = Evaluation::new(stream).protocol(protocol).scope(asked).models(models);
         if let Some(folder) = &self.read_negatives {
             evaluation = evaluation.read_negatives(folder);
         }
@@ -275,53 +279,42 @@ impl Evaluate {
         let beside = || self.file.events.parent().map(PathBuf::from);
         let folder = self.tgb_negatives.clone().or_else(beside);
         let name = self.protocol.as_deref().unwrap_or(Protocol::NAMES[0]);
-        let mut protocol = Protocol::named(name, &stream.name, folder)?;
-        let only = |flag: &str, given: bool, whose: &[&str]| {
-            if given && !whose.contains(&name) {
-                let whose = whose.join(" or ");
+        let protocol = Protocol::named(name, &stream.name, folder)?;
+        for (flag, option, given) in [
+            ("--visibility", "visibility", self.visibility.is_some()),
+            ("--per-event", "per_event", self.per_event.is_some()),
+            ("--questions", "questions", self.questions.is_some()),
+            ("--split", "split", self.split.is_some()),
+            ("--held-out", "held_out", self.held_out.is_some()),
+            ("--seed", "seed", self.seed.is_some()),
+            ("--tgb-negatives", "folder", self.tgb_negatives.is_some()),
+        ] {
+            if given && !protocol.options().contains(&option) {
+                let whose = Protocol::names_with(option).join(" or ");
                 bail!("{flag} has no meaning here: it belongs to --protocol {whose}");
             }
-            Ok(())
-        };
-        only("--visibility", self.visibility.is_some(), &["stream", "tgb"])?;
-        only("--per-event", self.per_event.is_some(), &["stream", "tgb"])?;
-        only("--questions", self.questions.is_some(), &["stream"])?;
-        only("--split", self.split.is_some(), &["stream"])?;
-        only("--held-out", self.held_out.is_some(), &["stream"])?;
-        only("--seed", self.seed.is_some(), &["stream"])?;
-        only("--tgb-negatives", self.tgb_negatives.is_some(), &["tgb"])?;
-        match &mut protocol {
-            Protocol::Stream(stream) => {
-                stream.split = self.split.unwrap_or(stream.split);
-                stream.visibility = self.visibility.unwrap_or(stream.visibility);
-                stream.held_out = self.held_out.unwrap_or(stream.held_out);
-                stream.per_event = self.per_event.unwrap_or(stream.per_event);
-                stream.questions = self.questions;
-                stream.seed = self.seed.unwrap_or(stream.seed);
-                if self.step.as_deref() == Some("time") {
-                    stream.step = StepRule::DistinctTime;
-                    return Ok(protocol);
-                }
-            }
-            Protocol::Dyglib(_) => {}
-            Protocol::Tgb(tgb) => {
-                tgb.visibility = self.visibility.unwrap_or(tgb.visibility);
-                tgb.per_event = self.per_event.unwrap_or(tgb.per_event);
-            }
         }
-        Ok(match self.step_events()? {
-            Some(events) => protocol.with_step(events),
-            None => protocol,
-        })
+        let options = ProtocolOptions {
+            split: self.split,
+            step: self.step_rule()?,
+            visibility: self.visibility,
+            held_out: self.held_out,
+            per_event: self.per_event,
+            questions: self.questions,
+            seed: self.seed,
+        };
+        match (protocol.with_options(&options), &self.step) {
+            (Err(Error::Setting { .. }), Some(step)) => bail!("--step is {step:?}: {STEP_REMEDY}"),
+            (protocol, _) => Ok(protocol?),
+        }
     }
 
-    fn step_events(&self) -> Result<Option<u32>> {
+    fn step_rule(&self) -> Result<Option<StepRule>> {
         let Some(step) = &self.step else { return Ok(None) };
-        match step.parse() {
-            Ok(events) if events > 0 => Ok(Some(events)),
-            _ => bail!(
-                "--step is {step:?}: give a number of events, at least 1, or `time` with --protocol stream"
-            ),
+        match (step.as_str(), step.parse()) {
+            ("time", _) => Ok(Some(StepRule::DistinctTime)),
+            (_, Ok(events)) if events > 0 => Ok(Some(StepRule::Events(events))),
+            _ => bail!("--step is {step:?}: {STEP_REMEDY}"),
         }
     }
 

@@ -48,8 +48,8 @@ pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerEncoder, GraphMixer
 pub use heuristic::{Heuristic, HeuristicConfig, HeuristicKind, Signal};
 pub(crate) use lstep::ReleasedLeak;
 pub use lstep::{
-    Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepEncoder, LstepKind, LstepState, Movement, Positions,
-    Run, Scope, Start, Variant,
+    Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepEncoder, LstepKind,
+    LstepState, Movement, Positions, Run, Scope, Start, Variant,
 };
 pub use mlp::Mlp;
 pub use neighbours::{NeighbourBatch, Sampling};

@@ -44,6 +44,27 @@ pub struct EvalScope {
     pub strategies: Vec<Strategy>,
 }
 
+/// Settings of a protocol that somebody chooses. What is `None` stays as it is.
+///
+/// No protocol reads all of them: [`Protocol::options`] says which.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProtocolOptions {
+    /// Time quantiles at which validation and test begin.
+    pub split: Option<(f64, f64)>,
+    /// Where steps end.
+    pub step: Option<StepRule>,
+    /// What questions may see.
+    pub visibility: Option<Visibility>,
+    /// Share of all nodes that training does not get to know.
+    pub held_out: Option<f64>,
+    /// Negatives for each event.
+    pub per_event: Option<usize>,
+    /// At most this many events of a part are asked.
+    pub questions: Option<usize>,
+    /// Seed of held-out nodes and negatives.
+    pub seed: Option<u64>,
+}
+
 impl From<StreamProtocol> for Protocol {
     fn from(protocol: StreamProtocol) -> Protocol {
         Protocol::Stream(protocol)
@@ -94,6 +115,48 @@ impl Protocol {
         } else {
             Protocol::Dyglib(DyglibProtocol::default())
         }
+    }
+
+    /// The options it reads, as its settings call them. `folder` is where TGB's files are.
+    pub fn options(&self) -> &'static [&'static str] {
+        match self {
+            Protocol::Stream(_) => {
+                &["split", "step", "visibility", "held_out", "per_event", "questions", "seed"]
+            }
+            Protocol::Dyglib(_) => &["step"],
+            Protocol::Tgb(_) => &["step", "visibility", "per_event", "folder"],
+        }
+    }
+
+    /// The names of the protocols that read an option.
+    pub fn names_with(option: &str) -> Vec<&'static str> {
+        let reads = |name: &&str| {
+            Protocol::named(name, "", None)
+                .is_ok_and(|protocol| protocol.options().contains(&option))
+        };
+        Protocol::NAMES.into_iter().filter(reads).collect()
+    }
+
+    /// The same with other settings. Options it does not read change nothing.
+    pub fn with_options(mut self, options: &ProtocolOptions) -> Result<Protocol> {
+        match &mut self {
+            Protocol::Stream(stream) => {
+                stream.split = options.split.unwrap_or(stream.split);
+                stream.step = options.step.unwrap_or(stream.step);
+                stream.visibility = options.visibility.unwrap_or(stream.visibility);
+                stream.held_out = options.held_out.unwrap_or(stream.held_out);
+                stream.per_event = options.per_event.unwrap_or(stream.per_event);
+                stream.questions = options.questions.or(stream.questions);
+                stream.seed = options.seed.unwrap_or(stream.seed);
+            }
+            Protocol::Dyglib(dyglib) => dyglib.step = events_of(options.step, dyglib.step)?,
+            Protocol::Tgb(tgb) => {
+                tgb.step = events_of(options.step, tgb.step)?;
+                tgb.visibility = options.visibility.unwrap_or(tgb.visibility);
+                tgb.per_event = options.per_event.unwrap_or(tgb.per_event);
+            }
+        }
+        Ok(self)
     }
 
     /// The same with this many events in a step.
@@ -209,6 +272,17 @@ impl Protocol {
             Protocol::Stream(stream) => stream.visibility,
             Protocol::Dyglib(_) => Visibility::Event,
             Protocol::Tgb(tgb) => tgb.visibility,
+        }
+    }
+}
+
+/// The events in a step of a protocol whose steps are counted.
+fn events_of(step: Option<StepRule>, otherwise: u32) -> Result<u32> {
+    match step {
+        None => Ok(otherwise),
+        Some(StepRule::Events(events)) => Ok(events),
+        Some(StepRule::DistinctTime) => {
+            Err(Error::setting("step", "time", "give a number of events, at least 1"))
         }
     }
 }

@@ -18,7 +18,7 @@ mod step;
 mod stream;
 pub mod tgb;
 
-pub use config::{EvalScope, Protocol, Subject};
+pub use config::{EvalScope, Protocol, ProtocolOptions, Subject};
 pub use eval_pass::{EvalPass, Part, QuerySet, Setting};
 pub use negative::{Negatives, Strategy, StreamSampler};
 pub use negative_file::{negatives_sha256, read_negatives, write_negatives};

@@ -1,7 +1,6 @@
 //! Small trained models for the tests of this room.
 
 use crate::event::{Events, Features, NodeId, Time};
-use crate::model::ModelConfig;
 use crate::serving::Bundle;
 use crate::settings::{DataConfig, RunConfig};
 use crate::stream::Stream;

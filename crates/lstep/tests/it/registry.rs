@@ -6,9 +6,9 @@ use lstep::checkpoint::Checkpoint;
 use lstep::event::Event;
 use lstep::experiments::ModelSpec;
 use lstep::graph::{EventLog, Past, Revealed, Seed};
-use lstep::model::{LaneGradients, 
-    Learner, Model, ModelConfig, ModelKind, OptimizerConfig, Session, StreamInfo, TrainBatch,
-    TrainContext, Trainer, new_trainer, open, registry,
+use lstep::model::{
+    LaneGradients, Learner, Model, ModelConfig, ModelKind, OptimizerConfig, Session, StreamInfo,
+    TrainBatch, TrainContext, Trainer, new_trainer, open, registry,
 };
 use lstep::query::{Queries, Scores};
 use lstep::read::synthetic::{SyntheticConfig, generate};

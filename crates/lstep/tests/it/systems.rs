@@ -4,8 +4,8 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
-    DyGFormer, DyGFormerConfig, GraphMixer, GraphMixerConfig, Learner, ModelConfig,
-    Negative, StreamInfo, Tgn, TgnConfig, TrainBatch, TrainContext, registry,
+    DyGFormer, DyGFormerConfig, GraphMixer, GraphMixerConfig, Learner, ModelConfig, Negative,
+    StreamInfo, Tgn, TgnConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};

@@ -4,8 +4,7 @@ use super::{DyGFormer, DyGFormerConfig};
 use crate::error::Result;
 use crate::model::registry::ModelKind;
 use crate::model::{
-    FeatureWidths, ModelConfig, OptimizerConfig, Session, StreamInfo, Trainer,
-    new_trainer, open,
+    FeatureWidths, ModelConfig, OptimizerConfig, Session, StreamInfo, Trainer, new_trainer, open,
 };
 
 /// DyGFormer as a kind of model.
