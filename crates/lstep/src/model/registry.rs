@@ -9,7 +9,7 @@ use super::{
     DyGFormerKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind, LSTEP, LSTEP_PAIR,
     OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind, Trainer,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -102,10 +102,11 @@ pub trait ModelKind: Send + Sync + 'static {
         _seed: u64,
         _optimizer: OptimizerConfig,
     ) -> Result<Box<dyn Trainer>> {
-        Err(Error::setting(
+        Err(Error::refused(
             "model",
             self.label(settings),
-            "it only counts: use `lstep evaluate EVENTS` instead",
+            "it only counts",
+            Remedy::EvaluateInstead,
         ))
     }
 

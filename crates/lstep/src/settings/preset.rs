@@ -2,7 +2,7 @@
 //! L-STEP, those of DyGLib's tables for the models it compares with.
 
 use super::TrainConfig;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result};
 use crate::model::{AnyModelKind, ModelConfig, registry};
 use crate::protocol::Strategy;
 use serde::Deserialize;
@@ -103,14 +103,11 @@ pub fn published(model: &ModelConfig, dataset: &str, strategy: Strategy) -> Resu
     }
     match choice {
         Some(toml::Value::Table(settings)) => model.with(settings),
-        _ => Err(Error::setting(
+        _ => Err(Error::refused(
             kind.name(),
             format!("published for dataset {dataset:?} with {strategy} negatives"),
-            format!(
-                "there is a published choice only for {}; name the dataset with --dataset or \
-                 choose settings",
-                known.join(", ")
-            ),
+            format!("there is a published choice only for {}", known.join(", ")),
+            Remedy::NameDataset,
         )),
     }
 }

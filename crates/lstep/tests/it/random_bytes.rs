@@ -4,7 +4,6 @@
 mod fuzz;
 
 use lstep::checkpoint::Checkpoint;
-use lstep::model::ModelConfig;
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::read::{write_csv, write_events};
 use lstep::settings::{DataConfig, RunConfig};
