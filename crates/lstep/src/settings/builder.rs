@@ -246,16 +246,16 @@ fn lay(base: &RunConfig, file: Option<Layer>, keys: Vec<Layer>) -> Result<RunCon
     }
     let without_keys = table.clone();
     keys.iter().for_each(|key| lay_over(&mut table, key.table.clone()));
-    table.try_into().or_else(|error| {
+    table.try_into().map_err(|error| {
         // Which key it is shows when they are laid over one by one.
         let mut table = without_keys;
         for key in keys {
             lay_over(&mut table, key.table);
             if let Err(error) = RunConfig::deserialize(table.clone()) {
-                return Err(refused(&key.name, &error));
+                return refused(&key.name, &error);
             }
         }
-        Err(refused(&last, &error))
+        refused(&last, &error)
     })
 }
 
