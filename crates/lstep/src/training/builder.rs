@@ -56,7 +56,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The model, by its name among [`ModelConfig::LEARNED`], whose first is the default.
+    /// The model, by its name among `lstep::model::registry::learned_kinds`, whose first is the default.
     pub fn model(self, name: &str) -> Result<Training<'a>> {
         let model = ModelConfig::learned(name)?;
         Ok(self.model_config(model))

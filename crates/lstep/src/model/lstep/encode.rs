@@ -1,4 +1,4 @@
-//! The equations on the tape: positions and encodings. The link predictor is in `predict.rs`.
+//! The equations on the tape: positions and encodings. The link predictor is the head, `mlp.rs`.
 //!
 //! Each distinct seed is encoded once. Sums over the K recent events come before the layers they
 //! could also come after: (H W1)^T w = W1^T (H^T w), one product instead of K. A feature table that
