@@ -50,6 +50,11 @@ pub fn show(report: &InspectReport) -> Result<()> {
     row("destinations", stats.destinations.to_string(), "");
     row("events", stats.events.to_string(), "");
     row("distinct times", stats.distinct_times.to_string(), "");
+    row(
+        "tied events",
+        percent(stats.tied_events as f64 / stats.events.max(1) as f64),
+        "events that share their time with another: their order in the file means nothing",
+    );
     row("first time", text(&report.first_time), "");
     row("last time", text(&report.last_time), "");
     row("distinct pairs", stats.distinct_pairs.to_string(), "");

@@ -105,7 +105,7 @@ impl Train {
         let trained = fit.into_trained()?;
         let evaluated = evaluate_showing(&trained)?;
         let report = &evaluated.report;
-        let text = serde_json::to_string_pretty(report)?;
+        let text = report.to_json();
         write_text(folder.file("report.json"), &text)?;
         write_text(folder.file("report.html"), &run_page(&folder, &trained, &evaluated)?)?;
         if self.json {
@@ -193,7 +193,7 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
             fit.events()
         ));
         if fit.config().train.multiplies_slowly() {
-            let why = "this processor has no matrix unit for train.products=split (amx_bf16), so the same numbers are worked out slowly";
+            let why = "this processor has no matrix unit for train.matmul=bf16x2 (amx_bf16), so the same numbers are worked out slowly";
             crate::tell(format!("note: {why}; leave it out to train faster"));
         }
     }

@@ -10,7 +10,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use lstep::audit::laws::{Check, check_model};
+use lstep::audit::laws::{Check, Opening, Submission, check_model};
 use lstep::checkpoint::Checkpoint;
 use lstep::error::Result;
 use lstep::evaluation::{evaluate, train_observing, unwatched};
@@ -149,9 +149,9 @@ fn main() -> Result<()> {
     }
 
     // Audit it: does it look ahead, or at the rest of the batch?
-    let make = |info: &StreamInfo| Ok(open(rhythm(0)?, info));
-    let breaches = check_model(&make, &make, log, Check::default())?;
-    assert!(breaches.is_empty(), "{breaches:?}");
-    println!("audit: every law is kept");
+    let make = |opening: &Opening<'_>| Ok(open(rhythm(0)?, opening.info));
+    let findings = check_model(&Submission::new(&make), log, Check::small())?;
+    assert!(findings.breaches().is_empty(), "{findings:?}");
+    println!("audit: all {} laws are kept", findings.laws.len());
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! (`model/dygformer/released_padding.rs`). This is the only place that makes such models; they are
 //! trained, asked, checked against the laws and forgotten.
 
-use crate::audit::laws::{Breach, Check, check_model};
+use crate::audit::laws::{Breach, Check, Opening, Submission, check_model};
 use crate::error::Result;
 use crate::evaluation::{evaluate, unwatched};
 use crate::graph::EventLog;
@@ -166,7 +166,7 @@ fn compare(
         training: &training,
         validation: &validation,
         pass: &pass,
-        check: Check { step, ..Check::default() },
+        check: Check { step, ..Check::small() },
     };
     let leaking = subject.leaking(&info, seed, optimizer)?;
     let honest = model.trainer(&info, seed, optimizer)?;
@@ -316,8 +316,8 @@ impl Trial<'_> {
         let fresh = trainer.fork();
         let first = EventLog::new(self.log.events().first(CHECKED_EVENTS));
         let first = first.with_node_features(self.log.node_features().clone());
-        let breaches =
-            check_model(&|_| Ok(fresh.fork()), &|_| Ok(fresh.fork()), &first, self.check)?;
+        let fork = |_: &Opening<'_>| Ok(fresh.fork());
+        let breaches = check_model(&Submission::new(&fork), &first, self.check)?.breaches();
         Ok(Verdict { epoch: selection.best_epoch, outcomes, breaches })
     }
 }

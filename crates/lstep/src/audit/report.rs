@@ -1,13 +1,41 @@
 //! The laws checked for a trained run on its own events.
 
-use crate::audit::laws::{Breach, Check, Law, Questions, check_model, questions};
+use super::ties::{TiesReport, ties};
+use crate::audit::laws::{
+    Breach, Check, Findings, LawReport, Opening, Questions, Submission, check_model, questions,
+};
 use crate::error::{Error, Remedy, Result};
-use crate::event::Events;
 use crate::graph::EventLog;
-use crate::protocol::StepRule;
-use crate::training::RunFolder;
-use crate::training::TrainedRun;
+use crate::model::Session;
+use crate::protocol::{Split, StepRule};
+use crate::stream::info;
+use crate::training::{RunFolder, TrainedRun, TrainingStream};
 use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Training that is done again to see what it depends on takes about so many events.
+const LEARNING_EVENTS: usize = 1_000;
+
+/// How much an audit asks.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AuditOptions {
+    /// On how many of the first events.
+    pub events: usize,
+    /// At least so many rounds. Each asks about other steps with other candidates.
+    pub rounds: u64,
+    /// Further rounds until this much time has passed.
+    pub time: Duration,
+    /// The seed of the first round; the next round has the next seed.
+    pub seed: u64,
+}
+
+impl Default for AuditOptions {
+    fn default() -> AuditOptions {
+        AuditOptions { events: 10_000, rounds: 1, time: Duration::ZERO, seed: 0 }
+    }
+}
 
 /// What an audit found.
 #[derive(Debug, Clone, Serialize)]
@@ -16,20 +44,33 @@ pub struct AuditReport {
     pub model: String,
     /// How many events it was checked on.
     pub events: usize,
+    /// Rounds of questions.
+    pub rounds: u64,
+    /// The seed of the first round.
+    pub seed: u64,
     /// What was asked.
     pub questions: Questions,
-    /// The laws that were checked.
-    pub laws: Vec<String>,
-    /// Those that were broken, with evidence.
+    /// How each law fared.
+    pub laws: Vec<LawReport>,
+    /// The laws that were broken, with evidence.
     pub breaches: Vec<Breach>,
+    /// What the order of rows that share a time is worth, where many do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ties: Option<TiesReport>,
 }
 
-/// Checks the laws for a trained model on the first events of its own stream.
-pub fn audit(folder: &RunFolder, events: usize) -> Result<AuditReport> {
+/// Checks the laws for a trained model on the first events of its own stream. `watch` is called
+/// after every round; [`ControlFlow::Break`] ends the audit with the rounds it has.
+pub fn audit(
+    folder: &RunFolder,
+    options: AuditOptions,
+    watch: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<AuditReport> {
+    let started = Instant::now();
     let trained = TrainedRun::open(folder)?;
     let all = trained.stream().log.events();
-    let first: Events = all.first(events);
-    let log = EventLog::new(first).with_node_features(trained.stream().log.node_features().clone());
+    let log = EventLog::new(all.first(options.events))
+        .with_node_features(trained.stream().log.node_features().clone());
     let step = match trained.config().protocol.step() {
         StepRule::Events(events) => events,
         StepRule::DistinctTime => Check::default().step,
@@ -42,19 +83,65 @@ pub fn audit(folder: &RunFolder, events: usize) -> Result<AuditReport> {
     if log.len() < 2 * step as usize {
         return Err(too_few("an audit needs at least two steps of events"));
     }
-    let check = Check { step, ..Check::default() };
-    let questions = questions(&log, check);
-    if questions.with_history == 0 && log.len() < all.len() {
+    let check = Check { step, seed: options.seed, ..Check::default() };
+    if questions(&log, check).with_history == 0 && log.len() < all.len() {
         return Err(too_few(
             "nobody asked about has met anybody before, so laws would be kept easily: give more \
              events",
         ));
     }
-    let open = || trained.before_the_first_event();
     let reopened = TrainedRun::open(folder)?;
-    let reopen = || reopened.before_the_first_event();
-    let breaches = check_model(&|_| open(), &|_| reopen(), &log, check)?;
-    let model = trained.config().model.to_string();
-    let laws = Law::ALL.iter().map(ToString::to_string).collect();
-    Ok(AuditReport { model, events: log.len(), questions, laws, breaches })
+    let open = |_: &Opening<'_>| trained.before_the_first_event();
+    let reopen = |_: &Opening<'_>| reopened.before_the_first_event();
+    let learn = |opening: &Opening<'_>| learn(&trained, opening);
+    let submission = Submission::new(&open).reopened_by(&reopen);
+    let mut findings: Option<Findings> = None;
+    let mut rounds = 0;
+    while rounds < options.rounds.max(1) || started.elapsed() < options.time {
+        // What training depends on does not change with the questions: once is enough.
+        let submission = if rounds == 0 { submission.learned_by(&learn) } else { submission };
+        let seed = options.seed + rounds;
+        let found = check_model(&submission, &log, Check { seed, ..check })?;
+        match &mut findings {
+            None => findings = Some(found),
+            Some(findings) => findings.add(&found),
+        }
+        rounds += 1;
+        if watch(rounds).is_break() {
+            break;
+        }
+    }
+    let findings = findings.expect("there was a round");
+    let breaches = findings.breaches();
+    Ok(AuditReport {
+        model: trained.config().model.to_string(),
+        events: log.len(),
+        rounds,
+        seed: options.seed,
+        questions: findings.questions,
+        laws: findings.laws,
+        breaches,
+        ties: ties(&trained)?,
+    })
+}
+
+/// Trains the run's model anew on the first batches of a stream's training part, by the library's
+/// own training: it gets the whole stream and may take only what trains.
+fn learn(trained: &TrainedRun, opening: &Opening<'_>) -> Result<Box<dyn Session>> {
+    let config = trained.config();
+    let split = Split::at(opening.log.events(), opening.training);
+    let (rule, visibility) = (config.protocol.step(), config.protocol.visibility());
+    let training = TrainingStream::new(opening.log, &split, rule, visibility, &config.train)?;
+    let info = info(opening.log, &split);
+    let mut trainer = config.model.trainer(&info, config.train.seed, config.train.optimizer())?;
+    let mut events = 0;
+    for step in 0..training.steps() {
+        training.train_step(trainer.as_mut(), 1, step)?;
+        events += training.step_events(step);
+        if events >= LEARNING_EVENTS {
+            break;
+        }
+    }
+    trainer.reset_state();
+    Ok(trainer)
 }

@@ -85,6 +85,7 @@ pub fn evaluate_recording(
             run.whole_step(session, step)?;
         }
         run.metrics.iter_mut().try_for_each(SetMetrics::close_step)?;
+        run.records.iter_mut().for_each(ScoreLog::close_step);
         if watch(run.scored, pass.pairs()).is_break() {
             return Err(Error::Interrupted);
         }

@@ -189,17 +189,18 @@ impl<'a> Evaluation<'a> {
 
     /// Runs every model through every pass of the protocol.
     pub fn run(mut self) -> Result<EvaluationReport> {
-        let Stream { log, names, .. } = self.stream;
+        let stream = self.stream.with_ties(self.protocol.ties());
+        let Stream { log, names, .. } = stream.as_ref();
         if self.models.is_empty() {
             return Err(Error::setting("model", "missing", "name at least one model"));
         }
         let scope = EvalScope {
             parts: std::mem::take(&mut self.parts),
             settings: std::mem::take(&mut self.settings),
-            strategies: self.negatives.take().unwrap_or_else(|| match &self.protocol {
-                Protocol::Tgb(_) => vec![Strategy::Tgb],
-                _ => vec![Strategy::Random],
-            }),
+            strategies: self
+                .negatives
+                .take()
+                .unwrap_or_else(|| vec![self.protocol.own_negatives().unwrap_or(Strategy::Random)]),
         };
         let subject = Subject { events: log.events(), names };
         let plan = self.protocol.plan(subject)?;

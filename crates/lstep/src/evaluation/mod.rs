@@ -2,8 +2,10 @@
 
 mod evaluator;
 mod job;
+mod paired;
 mod score_log;
 
 pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatched};
 pub use job::{EvalProgress, EvaluatedModel, Evaluation};
+pub use paired::{PairedDifference, paired_difference};
 pub use score_log::{Answer, MOST_PAIRS, ScoreLog};

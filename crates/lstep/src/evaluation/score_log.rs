@@ -1,14 +1,15 @@
-//! What was answered, kept for figures: the scores of a query_set, row by row.
+//! What was answered, kept for figures: the scores of a query set, row by row.
 //!
 //! Numbers are made while scoring and need no memory; pictures need the scores themselves. A record
-//! keeps whole rows, every n-th one where a query_set has more than [`MOST_PAIRS`] candidates, so
+//! keeps whole rows, every n-th one where a query set has more than [`MOST_PAIRS`] candidates, so
 //! it takes at most about 8 bytes times that, whatever the stream's size.
 
 use crate::event::Ragged;
 use crate::metric::{Tally, rank};
 use crate::protocol::{EvalPass, QuerySet, Setting, Strategy};
+use std::ops::Range;
 
-/// Candidates of one query_set whose scores are kept at most, but never less than one row: 8 MB.
+/// Candidates of one query set whose scores are kept at most, but never less than one row: 8 MB.
 pub const MOST_PAIRS: usize = 1 << 20;
 
 /// The scores of one query set.
@@ -23,6 +24,8 @@ pub struct ScoreLog {
     /// The numbers of the events of the rows kept.
     events: Vec<u32>,
     scores: Ragged<f64>,
+    /// How many rows were kept when each step ended.
+    step_ends: Vec<usize>,
 }
 
 /// An event's score and those of its negatives.
@@ -42,7 +45,14 @@ impl ScoreLog {
         let pairs = query_set.asked().len() + query_set.negatives().pairs();
         let every = pairs.div_ceil(MOST_PAIRS).clamp(1, query_set.asked().len().max(1));
         let (setting, strategy) = (query_set.setting, query_set.strategy);
-        ScoreLog { setting, strategy, every, events: Vec::new(), scores: Ragged::default() }
+        ScoreLog {
+            setting,
+            strategy,
+            every,
+            events: Vec::new(),
+            scores: Ragged::default(),
+            step_ends: Vec::new(),
+        }
     }
 
     /// Scratch for the answers of a pass, a record for each query set.
@@ -50,13 +60,31 @@ impl ScoreLog {
         pass.query_sets.iter().map(ScoreLog::new).collect()
     }
 
-    /// Takes the row at a place of the query_set: the true destination's score, then those of its
+    /// Takes the row at a place of the query set: the true destination's score, then those of its
     /// negatives.
     pub(super) fn take(&mut self, place: usize, event: u32, row: &[f64]) {
         if place.is_multiple_of(self.every) {
             self.events.push(event);
             self.scores.push(row.iter().copied());
         }
+    }
+
+    /// Ends a step: the rows since the last call are one.
+    pub(super) fn close_step(&mut self) {
+        if self.step_ends.last().copied().unwrap_or(0) < self.len() {
+            self.step_ends.push(self.len());
+        }
+    }
+
+    /// The rows of each step that has any.
+    pub fn steps(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let starts = std::iter::once(0).chain(self.step_ends.iter().copied());
+        starts.zip(&self.step_ends).map(|(start, &end)| start..end)
+    }
+
+    /// The numbers of the events whose rows are kept.
+    pub fn events(&self) -> &[u32] {
+        &self.events
     }
 
     /// How many rows are kept.
@@ -110,13 +138,20 @@ impl ScoreLog {
     #[cfg(test)]
     pub(crate) fn of_rows(rows: &[(u32, f64, &[f64])]) -> ScoreLog {
         let (setting, strategy) = (Setting::Transductive, Strategy::Random);
-        let mut record =
-            ScoreLog { setting, strategy, every: 1, events: Vec::new(), scores: Ragged::default() };
+        let mut record = ScoreLog {
+            setting,
+            strategy,
+            every: 1,
+            events: Vec::new(),
+            scores: Ragged::default(),
+            step_ends: Vec::new(),
+        };
         for (place, (event, positive, negatives)) in rows.iter().enumerate() {
             let row: Vec<f64> =
                 std::iter::once(*positive).chain(negatives.iter().copied()).collect();
             record.take(place, *event, &row);
         }
+        record.close_step();
         record
     }
 }

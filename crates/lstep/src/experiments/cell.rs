@@ -137,7 +137,7 @@ impl Cell {
     fn report(&self) -> Result<Option<EvaluationReport>> {
         let path = self.folder.join("report.json");
         let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
-        serde_json::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
+        EvaluationReport::from_json(&path, &text).map(Some)
     }
 
     /// The results asked for, in order, if the report has them all and they are of this model.
@@ -191,7 +191,7 @@ impl Cell {
                 None => return Ok(None),
             },
         };
-        let text = serde_json::to_string_pretty(&report).expect("a report is plain data");
+        let text = report.to_json();
         fs::create_dir_all(&self.folder).map_err(|error| Error::io(&self.folder, error))?;
         write_text(self.folder.join("report.json"), &text)?;
         // It comes last: a report without it counts for nothing.

@@ -24,7 +24,7 @@ pub fn sample_uniformly(
     if history.is_empty() {
         return;
     }
-    let mut draw = draw_for(seed, key);
+    let mut draw = draw_for(past, seed, key);
     sample.extend((0..count).map(|_| history[draw.below(history.len() as u64) as usize]));
     sample.sort_by_key(|neighbour| neighbour.event());
 }
@@ -54,7 +54,7 @@ pub fn sample_by_recency(
             sum
         })
         .collect();
-    let mut draw = draw_for(seed, key);
+    let mut draw = draw_for(past, seed, key);
     sample.extend((0..count).map(|_| {
         let mark = draw.unit() * sum;
         history[sums.partition_point(|&below| below <= mark).min(history.len() - 1)]
@@ -62,8 +62,14 @@ pub fn sample_by_recency(
     sample.sort_by_key(|neighbour| neighbour.event());
 }
 
-fn draw_for(seed: Seed, key: u64) -> KeyedRng {
-    KeyedRng::new(&[key, u64::from(seed.node().0), seed.time().value().to_bits()])
+/// Random numbers for a seed. They depend on its time and on its newest event, but not on how nodes
+/// are numbered, and not on how much of its history is kept.
+pub fn draw_for(past: Past<'_>, seed: Seed, key: u64) -> KeyedRng {
+    let (newest, side) = past.recent(seed, 1).last().map_or((0, 2), |neighbour| {
+        let source = past.starts_at(seed.node(), neighbour);
+        (neighbour.time().value().to_bits(), u64::from(source))
+    });
+    KeyedRng::new(&[key, seed.time().value().to_bits(), newest, side])
 }
 
 #[cfg(test)]

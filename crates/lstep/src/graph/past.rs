@@ -11,6 +11,7 @@
 use super::history::{Neighbour, newest};
 use super::log::EventLog;
 use crate::event::{Event, NodeId, Time};
+use std::fmt;
 
 /// A node at a time: what a query is about.
 ///
@@ -48,7 +49,7 @@ impl Seed {
 }
 
 /// The log before a horizon, asked by seeds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Past<'log> {
     log: &'log EventLog,
     horizon: u32,
@@ -145,9 +146,22 @@ impl<'log> Past<'log> {
 
 /// The log before a horizon, asked without a time: for learning from events that everybody knows by
 /// now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Revealed<'log> {
     past: Past<'log>,
+}
+
+// A view prints its horizon and nothing of the log, most of which is behind it.
+impl fmt::Debug for Past<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Past").field("horizon", &self.horizon).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Revealed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Revealed").field("horizon", &self.past.horizon).finish_non_exhaustive()
+    }
 }
 
 impl<'log> Revealed<'log> {
@@ -241,6 +255,13 @@ mod tests {
             .collect();
         assert_eq!(newest, [1, 2]);
         assert_eq!(log.past(3).recent(Seed::new(NodeId(0), time(2.0)), 2).len(), 1);
+    }
+
+    #[test]
+    fn a_view_prints_nothing_that_it_does_not_show() {
+        let log = log_of(&[(0, 1, 1), (77, 88, 2)]);
+        let printed = format!("{:?} {:?}", log.past(1), log.revealed(1));
+        assert!(!printed.contains("77") && !printed.contains("88"), "{printed}");
     }
 
     #[test]

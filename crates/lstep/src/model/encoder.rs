@@ -16,7 +16,7 @@ use super::scratch::FeatureWidths;
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::{Neighbour, Past, Revealed, Seed};
+use crate::graph::{Neighbour, Past, Revealed, Seed, draw_for};
 use crate::rng::KeyedRng;
 use lstep_tensor::{Indices, Parameters, Tape, Var};
 
@@ -36,10 +36,11 @@ pub struct ForwardContext<'a, 't> {
 }
 
 impl<'t> ForwardContext<'_, 't> {
-    /// Random numbers for a seed. They depend on the seed and on the training step, never on what
-    /// else is in the batch, so that scores do not either.
+    /// Random numbers for a seed. They depend on the seed's time, its newest event and the training
+    /// step, never on what else is in the batch or on how nodes are numbered, so that scores do not
+    /// either.
     pub fn rng(&self, seed: Seed) -> KeyedRng {
-        KeyedRng::new(&[self.key, u64::from(seed.node().0), seed.time().value().to_bits()])
+        draw_for(self.past, seed, self.key)
     }
 
     /// Whether the head takes the inputs of the encoder's last linear layers.

@@ -1,6 +1,6 @@
 //! Choices that files and the command line write by name.
 
-use super::{Part, Setting, Strategy, Visibility};
+use super::{Part, Setting, Strategy, Ties, Visibility};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +23,15 @@ impl Strategy {
 impl Visibility {
     /// All of them, the widest first.
     pub const ALL: [Visibility; 3] = [Visibility::Event, Visibility::Step, Visibility::Strict];
+}
+
+impl fmt::Display for Ties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ties::File => "file",
+            Ties::Shuffled => "shuffled",
+        })
+    }
 }
 
 impl fmt::Display for Visibility {
@@ -65,6 +74,14 @@ impl FromStr for Strategy {
     fn from_str(text: &str) -> Result<Strategy> {
         let [random, historical, inductive] = Strategy::DRAWN;
         by_name("negatives", &[random, historical, inductive, Strategy::Tgb], text)
+    }
+}
+
+impl FromStr for Ties {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Ties> {
+        by_name("ties", &Ties::ALL, text)
     }
 }
 

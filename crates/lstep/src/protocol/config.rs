@@ -6,6 +6,7 @@ use super::negative::Strategy;
 use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
+use super::ties::Ties;
 use crate::error::{Argument, Error, Remedy, Result};
 use crate::event::{Events, Names};
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,8 @@ pub struct ProtocolOptions {
     pub questions: Option<usize>,
     /// Seed of held-out nodes and negatives.
     pub seed: Option<u64>,
+    /// The order of events that share a time. Every protocol reads it.
+    pub ties: Option<Ties>,
 }
 
 impl From<StreamProtocol> for Protocol {
@@ -108,6 +111,15 @@ impl Protocol {
         }
     }
 
+    /// Where the negatives that it needs are missing: the first file looked for. Only TGB's has
+    /// files of its own, and makes negatives by its rule where there are none.
+    pub fn missing_file(&self) -> Option<String> {
+        let Protocol::Tgb(tgb) = self else { return None };
+        let parts = [(Part::Validation, "val"), (Part::Test, "test")];
+        let missing = parts.into_iter().find(|(part, _)| tgb.file(*part).is_none());
+        missing.map(|(_, name)| format!("{}_{name}_ns.pkl", tgb.dataset))
+    }
+
     /// The protocol of a dataset's published numbers: TGB's for its own datasets, else DyGLib's.
     pub fn of_published(dataset: &str, folder: Option<PathBuf>) -> Protocol {
         if TgbProtocol::has(dataset) {
@@ -120,11 +132,18 @@ impl Protocol {
     /// The options it reads, as its settings call them. `folder` is where TGB's files are.
     pub fn options(&self) -> &'static [&'static str] {
         match self {
-            Protocol::Stream(_) => {
-                &["split", "step", "visibility", "held_out", "per_event", "questions", "seed"]
-            }
-            Protocol::Dyglib(_) => &["step"],
-            Protocol::Tgb(_) => &["step", "visibility", "per_event", "folder"],
+            Protocol::Stream(_) => &[
+                "split",
+                "step",
+                "visibility",
+                "held_out",
+                "per_event",
+                "questions",
+                "seed",
+                "ties",
+            ],
+            Protocol::Dyglib(_) => &["step", "ties"],
+            Protocol::Tgb(_) => &["step", "visibility", "per_event", "folder", "ties"],
         }
     }
 
@@ -139,6 +158,10 @@ impl Protocol {
 
     /// The same with other settings. Options it does not read change nothing.
     pub fn with_options(mut self, options: &ProtocolOptions) -> Result<Protocol> {
+        self = match options.ties {
+            Some(ties) => self.with_ties(ties),
+            None => self,
+        };
         match &mut self {
             Protocol::Stream(stream) => {
                 stream.split = options.split.unwrap_or(stream.split);
@@ -166,6 +189,26 @@ impl Protocol {
             Protocol::Stream(stream) => stream.step = StepRule::Events(events),
             Protocol::Dyglib(dyglib) => dyglib.step = events,
             Protocol::Tgb(tgb) => tgb.step = events,
+        }
+        self
+    }
+
+    /// The order of events that share a time.
+    pub fn ties(&self) -> Ties {
+        match self {
+            Protocol::Stream(stream) => stream.ties,
+            Protocol::Dyglib(dyglib) => dyglib.ties,
+            Protocol::Tgb(tgb) => tgb.ties,
+        }
+    }
+
+    /// The same with another order of events that share a time.
+    #[must_use]
+    pub fn with_ties(mut self, ties: Ties) -> Protocol {
+        match &mut self {
+            Protocol::Stream(stream) => stream.ties = ties,
+            Protocol::Dyglib(dyglib) => dyglib.ties = ties,
+            Protocol::Tgb(tgb) => tgb.ties = ties,
         }
         self
     }

@@ -17,6 +17,7 @@ mod split;
 mod step;
 mod stream;
 pub mod tgb;
+mod ties;
 
 pub use config::{EvalScope, Protocol, ProtocolOptions, Subject};
 pub use eval_pass::{EvalPass, Part, QuerySet, Setting};
@@ -26,3 +27,4 @@ pub use plan::Plan;
 pub use split::{DEFAULT_SPLIT, Split};
 pub use step::{DEFAULT_STEP, StepRule, Visibility, cut, cut_list};
 pub use stream::StreamProtocol;
+pub use ties::{Ties, shuffle_ties};

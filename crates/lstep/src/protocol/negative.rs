@@ -57,6 +57,8 @@ pub struct Negatives {
     /// Absent where every negative has the true event's source.
     sources: Option<Vec<NodeId>>,
     destinations: Vec<NodeId>,
+    /// Whether they were made by TGB's rule because there was no file of them.
+    pub generated: bool,
     /// How many were drawn at random because history had too few pairs.
     pub filled: usize,
     /// How many meet in their own step after all, because nothing else was left.

@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 
 const HEADER: [&str; 3] = ["event", "source", "destination"];
 
-/// Writes a query_set's negatives.
+/// Writes a query set's negatives.
 pub fn write_negatives(
     query_set: &QuerySet,
     events: &Events,
@@ -50,7 +50,7 @@ pub fn negatives_sha256(query_set: &QuerySet, events: &Events, names: &Names) ->
     hash.hex()
 }
 
-/// Reads the negatives of the events that a query_set asks about, as [`write_negatives`] wrote
+/// Reads the negatives of the events that a query set asks about, as [`write_negatives`] wrote
 /// them.
 ///
 /// Refuses a file that has other events, misses one, or names a node that the stream does not have.
@@ -120,7 +120,7 @@ pub fn read_negatives(
 }
 
 impl QuerySet {
-    /// The file's name that a query_set's negatives go by, for example
+    /// The file's name that a query set's negatives go by, for example
     /// `test-transductive-random.csv`.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.csv", self.part, self.setting, self.strategy)

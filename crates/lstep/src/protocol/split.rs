@@ -71,6 +71,27 @@ impl Split {
         Ok(split)
     }
 
+    /// Everything before event `validation_from` trains, the rest is validation, and there is no
+    /// test: a split at a number, whatever the times are.
+    ///
+    /// # Panics
+    /// If nothing is left to train.
+    pub fn at(events: &Events, validation_from: u32) -> Split {
+        let end = events.len() as u32;
+        let last = validation_from.checked_sub(1).expect("something trains");
+        let mut split = Split {
+            train: 0..validation_from,
+            validation: validation_from..end,
+            test: end..end,
+            train_until: events.times()[last as usize].value(),
+            validation_until: events.times()[end as usize - 1].value(),
+            held_out: NodeSet::default(),
+            new_nodes: NodeSet::default(),
+        };
+        split.hold_out(events, NodeSet::default());
+        split
+    }
+
     /// Holds out `share` of all nodes, drawn by `seed` from those that occur after training:
     /// training sees no event of theirs.
     pub fn hold_out_share(&mut self, events: &Events, share: f64, seed: u64) -> Result<()> {

@@ -1,13 +1,14 @@
 //! The stream protocol: one stream that runs on from training through validation to test, and
 //! nobody sees ahead.
 //!
-//! The default. Everything is observed once and in order; all query_sets are answered in one pass.
+//! The default. Everything is observed once and in order; all query sets are answered in one pass.
 
 use super::config::EvalScope;
 use super::eval_pass::{EvalPass, Part, QuerySet};
 use super::negative::StreamSampler;
 use super::split::{DEFAULT_SPLIT, Split};
 use super::step::{DEFAULT_STEP, StepRule, Visibility, cut};
+use super::ties::Ties;
 use crate::error::{Error, Remedy, Result};
 use crate::event::Events;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct StreamProtocol {
     pub questions: Option<usize>,
     /// Seed of held-out nodes and negatives.
     pub seed: u64,
+    /// The order of events that share a time.
+    #[serde(skip_serializing_if = "Ties::is_file")]
+    pub ties: Ties,
 }
 
 impl Default for StreamProtocol {
@@ -45,6 +49,7 @@ impl Default for StreamProtocol {
             per_event: 1,
             questions: None,
             seed: 0,
+            ties: Ties::File,
         }
     }
 }
@@ -59,7 +64,7 @@ impl StreamProtocol {
         Ok(split)
     }
 
-    /// One pass over validation and test, or validation alone, with a query_set for each part,
+    /// One pass over validation and test, or validation alone, with a query set for each part,
     /// setting and strategy.
     pub fn pass(&self, events: &Events, split: &Split, asked: &EvalScope) -> Result<EvalPass> {
         if self.per_event == 0 {

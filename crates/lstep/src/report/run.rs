@@ -11,12 +11,14 @@ use super::{diagnostics, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
 use crate::protocol::{StepRule, Visibility};
-use crate::results::{EpochReport, ResultRow};
+use crate::results::{EpochReport, ResultRow, Verdict};
 use crate::stream::DatasetStats;
 use crate::training::{EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun};
 
 /// A calibration error above this is worth a warning.
 const POOR_CALIBRATION: f64 = 0.1;
+/// So many counting models are shown beside the trained one.
+const SHOWN_COUNTING: usize = 3;
 /// With fewer test events than this, the second digit of a number is chance.
 const FEW_EVENTS: usize = 1_000;
 /// The report of a run as a page. `evaluated` is what [`TrainedRun::evaluate_with_baselines`] gave.
@@ -102,46 +104,53 @@ fn subtitle(trained: &TrainedRun, evaluated: &EvaluationWithBaselines) -> String
     )
 }
 
+/// Said where the benchmark's own negatives were not at hand.
+const GENERATED: &str = "TGB's negatives were made by its rule, for there was no file of them: \
+     these numbers are not comparable with the leaderboard.";
+
 fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultRow) {
     let (metric, value) = quality_of(main);
     let mut cards = vec![(
         format!("{value:.4}"),
         format!("test {metric} of {} ({})", evaluated.model.name, question(main)),
     )];
-    let rivals = rivals(evaluated, 0);
-    cards.extend(
-        rivals
-            .iter()
-            .map(|(name, value)| (format!("{value:.4}"), format!("{name}, the same questions"))),
-    );
+    cards.extend(best_counting(evaluated).iter().map(|model| {
+        let value = quality_of(&model.results[0]).1;
+        (format!("{value:.4}"), format!("{}, the same questions", model.name))
+    }));
     page.cards(&cards);
-    if let Some((name, best)) = rivals.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
-        let difference = value - best;
+    for (place, against) in evaluated.report.against_counting.iter().enumerate() {
+        let row = &evaluated.model.results[place];
         let told = format!(
-            "{metric} {value:.4} against {best:.4} of {name}, the best model that only counts"
+            "{} {:.4} against {:.4} of {}, the best of all models that only count, {}: {:+.4}, 95 % \
+             interval {:+.4} to {:+.4}",
+            quality_of(row).0,
+            against.value + against.difference,
+            against.value,
+            against.model,
+            question(row),
+            against.difference,
+            against.low,
+            against.high
         );
-        if difference > 0.0 {
-            page.fine(&format!("Learning pays here: {told}, a difference of {difference:+.4}."));
-        } else {
-            page.warning(&format!(
-                "Counting is as good or better: {told}. On these questions the trained model does not earn its cost."
-            ));
+        match against.verdict {
+            Verdict::Better if place == 0 => page.fine(&format!("Learning pays here: {told}.")),
+            Verdict::Better => {}
+            Verdict::Worse => page.warning(&format!(
+                "Counting is better: {told}. On these questions the trained model does not earn \
+                 its cost."
+            )),
+            Verdict::NotToldApart => page.warning(&format!(
+                "No difference that chance would not explain: {told}. On these questions the \
+                 trained model is not shown to earn its cost."
+            )),
         }
     }
-    for (place, row) in evaluated.model.results.iter().enumerate().skip(1) {
-        let value = quality_of(row).1;
-        let better: Vec<String> = self::rivals(evaluated, place)
-            .into_iter()
-            .filter(|rival| rival.1 >= value)
-            .map(|(name, rival)| format!("{name} ({rival:.4})"))
-            .collect();
-        if !better.is_empty() {
-            page.warning(&format!(
-                "Asked {}, {} do as well or better than the trained model ({value:.4}).",
-                question(row),
-                better.join(" and ")
-            ));
-        }
+    if evaluated.model.results.iter().any(|row| row.negatives_generated) {
+        page.warning(GENERATED);
+    }
+    if let Some(warning) = evaluated.report.tie_warning() {
+        page.warning(&format!("{warning}."));
     }
     let poor = evaluated
         .model
@@ -163,18 +172,18 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
     }
 }
 
-/// What the counting models reach on a query_set.
-fn rivals(evaluated: &EvaluationWithBaselines, query_set: usize) -> Vec<(&str, f64)> {
-    evaluated
-        .counting
-        .iter()
-        .map(|model| (model.name.as_str(), quality_of(&model.results[query_set]).1))
-        .collect()
+/// The counting models that are best on the first questions: all of them would hide the picture.
+fn best_counting(evaluated: &EvaluationWithBaselines) -> Vec<&ScoredModel> {
+    let quality = |model: &&ScoredModel| model.results.first().map_or(0.0, |row| quality_of(row).1);
+    let mut models: Vec<&ScoredModel> = evaluated.counting.iter().collect();
+    models.sort_by(|a, b| quality(b).total_cmp(&quality(a)));
+    models.truncate(SHOWN_COUNTING);
+    models
 }
 
 fn results(evaluated: &EvaluationWithBaselines) -> Table {
     let everybody: Vec<&ScoredModel> =
-        std::iter::once(&evaluated.model).chain(&evaluated.counting).collect();
+        std::iter::once(&evaluated.model).chain(best_counting(evaluated)).collect();
     let mut table = Table::default().words("test questions").words("metric");
     for scored_model in &everybody {
         table = table.numbers(&scored_model.name);

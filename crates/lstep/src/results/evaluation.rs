@@ -1,13 +1,17 @@
 //! The report of an evaluation: metrics beside everything that they depend on.
 
+use crate::error::{Error, InputFault, Result};
+use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
-use crate::protocol::{Negatives, Protocol};
+use crate::protocol::{Negatives, Part, Protocol, Setting, Strategy};
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
 use crate::settings::RunConfig;
-use crate::stream::Stream;
+use crate::stream::{Stream, tied_events};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 
 /// The report of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +23,10 @@ pub struct EvaluationReport {
     pub nodes: usize,
     /// Its events.
     pub events: usize,
+    /// Events that share their time with another one. Their order in the file means nothing, but a
+    /// state that follows in steps reads it.
+    #[serde(default)]
+    pub tied_events: usize,
     /// The protocol's name.
     pub protocol: String,
     /// The protocol with all its settings.
@@ -27,6 +35,9 @@ pub struct EvaluationReport {
     pub model: String,
     /// One entry for each model, part, setting and kind of negatives.
     pub results: Vec<ResultRow>,
+    /// For each of a run's results the best of all counting models on the same questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against_counting: Vec<AgainstCounting>,
     /// All settings of a run, resolved: events, protocol, model, negatives of training and seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<RunConfig>,
@@ -37,6 +48,72 @@ pub struct EvaluationReport {
     pub threads: usize,
     /// The version of this library.
     pub version: String,
+    /// SHA-256 of all of the above, so that a number that was edited is not taken for a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<String>,
+}
+
+/// A trained model beside the best of all counting models on the same questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AgainstCounting {
+    /// The part asked about.
+    pub part: Part,
+    /// Which of its events were asked.
+    pub setting: Setting,
+    /// The kind of negatives.
+    pub negatives: Strategy,
+    /// `ap`, the mean over steps, or `mrr`.
+    pub metric: String,
+    /// The counting model.
+    pub model: ModelConfig,
+    /// Its number.
+    pub value: f64,
+    /// The trained model's number minus the counting model's, with the interval that holds 95 % of
+    /// what other draws of the same test events give.
+    pub difference: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// `better`, `worse`, or `not-told-apart` where the interval holds zero.
+    pub verdict: Verdict,
+}
+
+/// What a paired interval says about a model and another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole interval is above zero.
+    Better,
+    /// The whole interval is below zero.
+    Worse,
+    /// The interval holds zero.
+    NotToldApart,
+}
+
+impl Verdict {
+    /// The verdict of an interval of differences.
+    pub fn of(low: f64, high: f64) -> Verdict {
+        if low > 0.0 {
+            Verdict::Better
+        } else if high < 0.0 {
+            Verdict::Worse
+        } else {
+            Verdict::NotToldApart
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// Before the name of the other model.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Better => "better than",
+            Verdict::Worse => "worse than",
+            Verdict::NotToldApart => "not told apart from",
+        })
+    }
 }
 
 /// The numbers of one query set beside what they depend on. In JSON its [`Outcome`] is not nested,
@@ -44,6 +121,9 @@ pub struct EvaluationReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResultRow {
+    /// What the command calls the model. Reports of earlier versions have no name here.
+    #[serde(default)]
+    pub name: String,
     /// The model with its settings.
     pub model: ModelConfig,
     /// The numbers.
@@ -51,6 +131,10 @@ pub struct ResultRow {
     pub outcome: Outcome,
     /// SHA-256 of the negatives as a file.
     pub negatives_sha256: String,
+    /// Whether TGB's negatives were made by its rule, because there was no file of them. Their
+    /// numbers are not those of the leaderboard.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub negatives_generated: bool,
     /// Negatives drawn at random because history had too few pairs.
     pub negatives_filled: usize,
     /// Negatives that meet in their own step after all, because nothing else was left.
@@ -82,8 +166,10 @@ impl ResultRow {
         negatives: &Negatives,
     ) -> ResultRow {
         ResultRow {
+            name: model.name().to_string(),
             model,
             negatives_sha256,
+            negatives_generated: negatives.generated,
             negatives_filled: negatives.filled,
             negatives_meeting: negatives.meeting,
             events_per_second: outcome.events as f64 / outcome.seconds.max(1e-9),
@@ -93,20 +179,67 @@ impl ResultRow {
 }
 
 impl EvaluationReport {
+    /// The report as JSON, with its digest.
+    pub fn to_json(&self) -> String {
+        let sealed = EvaluationReport { digest: Some(self.fingerprint()), ..self.clone() };
+        serde_json::to_string_pretty(&sealed).expect("a report is plain data")
+    }
+
+    /// Reads what [`EvaluationReport::to_json`] wrote to a file. Refuses a report that does not
+    /// have the digest it names; those of earlier versions name none.
+    pub fn from_json(path: &Path, text: &str) -> Result<EvaluationReport> {
+        let unreadable = |problem: String, remedy: &'static str| {
+            Error::from(InputFault::new(path.display().to_string(), problem, remedy))
+        };
+        let mut report: EvaluationReport = serde_json::from_str(text).map_err(|error| {
+            unreadable(error.to_string(), "evaluate again, or remove it and it is made anew")
+        })?;
+        match report.digest.take() {
+            Some(digest) if digest != report.fingerprint() => Err(unreadable(
+                "was changed after it was written: its digest is another".to_string(),
+                "restore it, or remove it and it is made anew",
+            )),
+            _ => Ok(report),
+        }
+    }
+
+    fn fingerprint(&self) -> String {
+        let bare = EvaluationReport { digest: None, ..self.clone() };
+        let mut hash = Fingerprint::default();
+        hash.take(serde_json::to_vec(&bare).expect("a report is plain data"));
+        hash.hex()
+    }
+
+    /// What to say where most events share their time with another one, and the file decides their
+    /// order.
+    pub fn tie_warning(&self) -> Option<String> {
+        let share = self.tied_events as f64 / self.events.max(1) as f64;
+        (share > 0.5 && self.protocol_settings.ties().is_file()).then(|| {
+            format!(
+                "{:.0} % of the events share their time with another, and their order is that of \
+                 the file, which nobody could have known: compare with shuffled ties",
+                100.0 * share
+            )
+        })
+    }
+
     /// A report on a stream, so far without models and numbers.
     pub(crate) fn about(stream: &Stream, protocol: &Protocol) -> EvaluationReport {
         EvaluationReport {
             dataset: stream.name.clone(),
             nodes: stream.names.len(),
             events: stream.log.len(),
+            tied_events: tied_events(stream.log.events()),
             protocol: protocol.name().to_string(),
             protocol_settings: protocol.clone(),
             model: String::new(),
             results: Vec::new(),
+            against_counting: Vec::new(),
             settings: None,
             training: None,
             threads: rayon::current_num_threads(),
             version: env!("CARGO_PKG_VERSION").to_string(),
+            digest: None,
         }
     }
 }
@@ -114,6 +247,25 @@ impl EvaluationReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_was_edited_is_refused() {
+        let config = crate::read::synthetic::SyntheticConfig {
+            nodes: 60,
+            events: 900,
+            ..Default::default()
+        };
+        let stream = Stream::from(crate::read::synthetic::generate(&config).expect("a stream"));
+        let report = EvaluationReport::about(&stream, &Protocol::Stream(Default::default()));
+        let (path, text) = (Path::new("report.json"), report.to_json());
+        assert_eq!(EvaluationReport::from_json(path, &text).expect("as written"), report);
+        let edited = text.replace("\"events\": 900", "\"events\": 901");
+        let error = EvaluationReport::from_json(path, &edited).expect_err("edited").to_string();
+        assert!(error.contains("report.json") && error.contains("changed"), "{error}");
+        // Reports of earlier versions have no digest.
+        let earlier = serde_json::to_string(&report).expect("plain data");
+        assert_eq!(EvaluationReport::from_json(path, &earlier).expect("read"), report);
+    }
 
     #[test]
     fn a_row_is_flat_in_json_and_rows_of_earlier_versions_are_read() {

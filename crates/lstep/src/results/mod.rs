@@ -4,6 +4,6 @@ mod evaluation;
 mod outcome;
 mod training;
 
-pub use evaluation::{EvaluationReport, ResultRow};
+pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
 pub use outcome::Outcome;
 pub use training::{EpochReport, TrainingSummary, ValidationRow};

@@ -358,7 +358,10 @@ mod tests {
         );
         // One that is there already keeps its settings.
         let config = builder().preset("uci").protocol("dyglib").build().expect("known");
-        assert_eq!(config.protocol, Protocol::Dyglib(DyglibProtocol { step: 100 }));
+        assert_eq!(
+            config.protocol,
+            Protocol::Dyglib(DyglibProtocol { step: 100, ..DyglibProtocol::default() })
+        );
         assert!(builder().protocol("tbg").build().is_err());
     }
 

@@ -4,11 +4,12 @@ mod info;
 mod stats;
 
 pub use info::info;
-pub use stats::{DatasetStats, InspectReport, inspect};
+pub use stats::{DatasetStats, InspectReport, inspect, tied_events};
 
 use crate::error::Result;
 use crate::event::{Clock, Events, Names, Side};
 use crate::graph::EventLog;
+use crate::protocol::{Ties, shuffle_ties};
 use crate::read::Dataset;
 use std::borrow::Cow;
 
@@ -34,6 +35,19 @@ impl Stream {
             names.intern_integer(node as i64, Side::Source)?;
         }
         Ok(Stream { name: name.into(), log: EventLog::new(events), names, clock: Clock::Float })
+    }
+
+    /// The stream with its ties in some order.
+    pub fn with_ties(&self, ties: Ties) -> Cow<'_, Stream> {
+        match ties {
+            Ties::File => Cow::Borrowed(self),
+            Ties::Shuffled => {
+                let log = EventLog::new(shuffle_ties(self.log.events(), 0))
+                    .with_node_features(self.log.node_features().clone());
+                let (name, names) = (self.name.clone(), self.names.clone());
+                Cow::Owned(Stream { name, log, names, clock: self.clock.clone() })
+            }
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct DatasetStats {
     pub events: usize,
     /// Distinct times.
     pub distinct_times: usize,
+    /// Events that share their time with another one. Their order in a file means nothing.
+    pub tied_events: usize,
     /// Distinct sources.
     pub sources: usize,
     /// Distinct destinations.
@@ -84,6 +86,7 @@ impl DatasetStats {
             nodes: nodes.len(),
             events: events.len(),
             distinct_times,
+            tied_events: tied_events(events),
             sources: sources.len(),
             destinations: destinations.len(),
             bipartite: nodes.len() == sources.len() + destinations.len(),
@@ -101,6 +104,11 @@ impl DatasetStats {
             node_feature_width: node_features.width(),
         }
     }
+}
+
+/// How many events share their time with another one.
+pub fn tied_events(events: &Events) -> usize {
+    events.times().chunk_by(|a, b| a == b).map(<[Time]>::len).filter(|&count| count > 1).sum()
 }
 
 /// Shares of the test part's distinct pairs, and of its events, that the train part does not have.

@@ -5,10 +5,12 @@
 //! the same pass, in the same steps.
 
 use crate::error::Result;
-use crate::evaluation::{EvalProgress, ScoreLog, evaluate_recording, train_observing};
-use crate::model::{EdgeBankConfig, HeuristicConfig, Memory, ModelConfig, PopTrackConfig};
+use crate::evaluation::{
+    EvalProgress, ScoreLog, evaluate_recording, paired_difference, train_observing,
+};
+use crate::model::ModelConfig;
 use crate::protocol::EvalScope;
-use crate::results::{EvaluationReport, ResultRow};
+use crate::results::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
 use crate::training::TrainedRun;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -18,9 +20,9 @@ use std::time::Instant;
 pub struct ScoredModel {
     /// The model's name.
     pub name: String,
-    /// Its numbers, one for each query_set.
+    /// Its numbers, one for each query set.
     pub results: Vec<ResultRow>,
-    /// Its scores, in the same order; of a counting model only those of the first query_set.
+    /// Its scores, in the same order.
     pub records: Vec<ScoreLog>,
 }
 
@@ -60,7 +62,7 @@ impl TrainedRun {
                 evaluate_recording(self.trainer()?.as_mut(), log, pass, &mut told, &mut records)?;
             model.results.extend(self.rows(&self.config().model, pass, outcomes));
             model.records.extend(records);
-            for (place, config) in counting_models().iter().enumerate() {
+            for (place, config) in ModelConfig::counting_models().iter().enumerate() {
                 let name = config.to_string();
                 let mut session = config.open(&self.context.info)?;
                 train_observing(
@@ -69,31 +71,49 @@ impl TrainedRun {
                     self.split(),
                     self.config().protocol.step(),
                 )?;
-                // Figures show a counting model on the first query_set only.
-                let mut records =
-                    if counting.len() <= place { ScoreLog::of_pass(pass) } else { Vec::new() };
-                records.truncate(1);
+                let mut records = ScoreLog::of_pass(pass);
                 let mut told = |done, of| watch(EvalProgress { model: &name, done, of });
                 let outcomes =
                     evaluate_recording(session.as_mut(), log, pass, &mut told, &mut records)?;
                 let results = self.rows(config, pass, outcomes);
                 match counting.get_mut(place) {
-                    Some(scored_model) => scored_model.results.extend(results),
+                    Some(scored_model) => {
+                        scored_model.results.extend(results);
+                        scored_model.records.extend(records);
+                    }
                     None => counting.push(ScoredModel { name: name.clone(), results, records }),
                 }
             }
         }
-        let report = self.report(model.results.clone());
+        let mut report = self.report(model.results.clone());
+        report.against_counting = against_counting(&model, &counting);
         Ok(EvaluationWithBaselines { model, counting, report, asking_seconds })
     }
 }
 
-/// The counting models that stand beside a trained one: one that remembers pairs, one of
-/// popularity, and all heuristics together.
-fn counting_models() -> [ModelConfig; 3] {
-    [
-        EdgeBankConfig { memory: Memory::Unlimited }.into(),
-        PopTrackConfig::default().into(),
-        HeuristicConfig::default().into(),
-    ]
+/// For each query set the best counting model and how far the trained one is from it.
+fn against_counting(model: &ScoredModel, counting: &[ScoredModel]) -> Vec<AgainstCounting> {
+    let compared = model.results.iter().zip(&model.records).enumerate();
+    compared
+        .filter_map(|(place, (row, record))| {
+            let value = |row: &ResultRow| row.mrr.unwrap_or(row.ap);
+            let best = counting
+                .iter()
+                .max_by(|a, b| value(&a.results[place]).total_cmp(&value(&b.results[place])))?;
+            let rival = &best.results[place];
+            let found = paired_difference(record, &best.records[place])?;
+            Some(AgainstCounting {
+                part: row.part,
+                setting: row.setting,
+                negatives: row.negatives,
+                metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
+                model: rival.model.clone(),
+                value: value(rival),
+                difference: value(row) - value(rival),
+                low: found.low,
+                high: found.high,
+                verdict: Verdict::of(found.low, found.high),
+            })
+        })
+        .collect()
 }

@@ -8,6 +8,7 @@ use crate::read::read;
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::stream::info;
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// The parts of a run that do not change while it trains.
@@ -30,8 +31,11 @@ pub struct SetupTimings {
 
 impl RunContext {
     /// Settings are complete from here on: the model has room for the stream's features.
-    pub fn new(mut config: RunConfig, stream: Stream) -> Result<RunContext> {
+    pub fn new(mut config: RunConfig, mut stream: Stream) -> Result<RunContext> {
         config.train.check()?;
+        if let Cow::Owned(shuffled) = stream.with_ties(config.protocol.ties()) {
+            stream = shuffled;
+        }
         config.model = config.model.widened_for(feature_widths(&stream));
         let subject = Subject { events: stream.log.events(), names: &stream.names };
         let started = Instant::now();

@@ -82,6 +82,11 @@ impl TrainingStream {
         self.steps.len()
     }
 
+    /// How many events a step has.
+    pub fn step_events(&self, step: usize) -> usize {
+        self.steps[step].len()
+    }
+
     /// Trains on one step of an epoch. Returns its loss, if there was one.
     pub fn train_step(
         &self,

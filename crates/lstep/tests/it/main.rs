@@ -1,5 +1,6 @@
 //! The library against outside numbers, laws, real data and files that are wrong.
 
+mod cheats;
 mod dyglib;
 mod dyglib_pyset;
 mod examples;

@@ -9,6 +9,7 @@ use crate::results::{Outcome, ResultRow};
 fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
     let config = ModelConfig::from(EdgeBankConfig { memory: Memory::Unlimited });
     let row = ResultRow {
+        name: config.name().to_string(),
         model: config.clone(),
         outcome: Outcome {
             part: Part::Test,
@@ -26,6 +27,7 @@ fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
             seconds: 0.1,
         },
         negatives_sha256: String::new(),
+        negatives_generated: false,
         negatives_filled: 0,
         negatives_meeting: 0,
         events_per_second: 1.0,

@@ -200,7 +200,7 @@ impl Learner for ReleasedPadding {
 mod tests {
     use super::super::DyGFormer;
     use super::*;
-    use crate::audit::laws::{Check, Law, check_model};
+    use crate::audit::laws::{Check, Law, Opening, Submission, check_model};
     use crate::graph::EventLog;
     use crate::model::{OptimizerConfig, new_trainer, open};
     use crate::read::synthetic::{SyntheticConfig, generate};
@@ -222,11 +222,15 @@ mod tests {
     fn the_laws_catch_the_padding_and_acquit_the_same_weights_without_it() {
         let settings = SyntheticConfig { events: 600, nodes: 60, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&settings).expect("a stream").events);
-        let leaking = |info: &StreamInfo| Ok(open(ReleasedPadding::new(small(), 1)?, info));
-        let honest = |info: &StreamInfo| Ok(open(DyGFormer::new(small(), 1)?, info));
-        let broken = check_model(&leaking, &leaking, &log, Check::default()).expect("checked");
+        let leaking =
+            |opening: &Opening<'_>| Ok(open(ReleasedPadding::new(small(), 1)?, opening.info));
+        let honest = |opening: &Opening<'_>| Ok(open(DyGFormer::new(small(), 1)?, opening.info));
+        let check = |submission: &Submission<'_>| {
+            check_model(submission, &log, Check::small()).expect("checked").breaches()
+        };
+        let broken = check(&Submission::new(&leaking));
         assert!(broken.iter().any(|breach| breach.law == Law::Split), "{broken:?}");
-        assert_eq!(check_model(&honest, &honest, &log, Check::default()).expect("checked"), []);
+        assert_eq!(check(&Submission::new(&honest)), []);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sums of node codes along recent walks, whose products tell how near two nodes are.
 //!
-//! Every node has a code c of d signs, drawn from its number. w1 of a node is the sum of the codes
+//! Every node that was ever met has a code c of d signs, drawn from its first event, so that codes
+//! do not depend on how nodes are numbered. w1 of a node is the sum of the codes
 //! of those it met, w2 the sum of their w1, both decayed with the number of events since. Codes of
 //! different nodes are nearly orthogonal, so c_u . w1_v is about how often u and v met
 //! lately, w1_u . w1_v whom both have met, w1_u . w2_v and w2_u . w2_v longer ways. This
@@ -42,6 +43,8 @@ pub struct Walks {
     rates: [f32; DECAYS.len()],
     /// For each node the event of its last change.
     changed: Vec<u32>,
+    /// What each node's code is drawn from.
+    codes: Codes,
     /// For each node and decay w1, then w2, as of the last change.
     sums: Vec<f32>,
     /// The lengths of the sums.
@@ -55,6 +58,7 @@ impl Walks {
             events: 0,
             rates: DECAYS.map(|decay| decay_rate(decay, nodes)),
             changed: Vec::new(),
+            codes: Codes::ByFirstEvent(Vec::new()),
             sums: Vec::new(),
             lengths: Vec::new(),
         }
@@ -63,10 +67,12 @@ impl Walks {
     pub fn observe(&mut self, event: &Event) {
         let (u, v) = (event.source, event.destination);
         self.reach(u.index().max(v.index()));
+        self.codes.meet(u, 2 * u64::from(self.events));
+        self.codes.meet(v, 2 * u64::from(self.events) + 1);
         self.bring_up(u);
         self.bring_up(v);
         let (width, stride) = (self.width, SUMS * self.width);
-        let codes = [(u, Code::of(v, width)), (v, Code::of(u, width))];
+        let codes = [(u, self.codes.of(v, width)), (v, self.codes.of(u, width))];
         for decay in 0..DECAYS.len() {
             let at = |node: NodeId| node.index() * stride + decay * 2 * width;
             // w2 first: it takes in the other's w1 from before this event.
@@ -88,7 +94,7 @@ impl Walks {
 
     /// A node's sums as of now, to be compared with those of others.
     pub fn side(&self, node: NodeId) -> Side<'_> {
-        let code = Code::of(node, self.width);
+        let code = self.codes.of(node, self.width);
         let Some(&changed) = self.changed.get(node.index()) else {
             return Side { code, sums: &[], left: [0.0; DECAYS.len()], lengths: [0.0; SUMS] };
         };
@@ -169,6 +175,7 @@ impl Walks {
     fn reach(&mut self, node: usize) {
         if node >= self.changed.len() {
             self.changed.resize(node + 1, self.events);
+            self.codes.reach(node);
             self.sums.resize((node + 1) * SUMS * self.width, 0.0);
             self.lengths.resize(node + 1, [0.0; SUMS]);
         }
@@ -191,6 +198,9 @@ impl Walks {
         checkpoint.push_u32("walks.events", vec![self.events]);
         checkpoint.push_u32("walks.changed", &self.changed);
         checkpoint.push_f32("walks.sums", &self.sums);
+        if let Codes::ByFirstEvent(born) = &self.codes {
+            checkpoint.push_u64("walks.born", born);
+        }
     }
 
     /// Takes over what [`Walks::save`] wrote for the same width.
@@ -211,9 +221,65 @@ impl Walks {
             let remedy = format!("there were {} events", self.events);
             return Err(Error::setting("the event that changed a stored walk", late, remedy));
         }
+        // Runs of version 0.1 before this table drew codes from nodes' numbers.
+        self.codes = if checkpoint.tensor("walks.born").is_ok() {
+            let born = checkpoint.u64("walks.born")?.to_vec();
+            if born.len() != self.changed.len() {
+                let (left, right) = (born.len(), self.changed.len());
+                return Err(Error::LengthMismatch {
+                    what: "first events of stored walks and their nodes",
+                    left,
+                    right,
+                });
+            }
+            Codes::ByFirstEvent(born)
+        } else {
+            Codes::ByNumber
+        };
         self.lengths = vec![[0.0; SUMS]; self.changed.len()];
         (0..self.changed.len() as u32).for_each(|node| self.measure(NodeId(node)));
         Ok(())
+    }
+}
+
+/// What codes are drawn from.
+#[derive(Debug, Clone)]
+enum Codes {
+    /// For each node twice the number of its first event here, and one more where it was the
+    /// destination; [`UNBORN`] before.
+    ByFirstEvent(Vec<u64>),
+    /// The node's number, as older runs have it.
+    ByNumber,
+}
+
+/// The first event of a node that has none.
+const UNBORN: u64 = u64::MAX;
+
+impl Codes {
+    fn reach(&mut self, node: usize) {
+        if let Codes::ByFirstEvent(born) = self {
+            born.resize(node + 1, UNBORN);
+        }
+    }
+
+    /// Notes the first event of a node.
+    fn meet(&mut self, node: NodeId, event: u64) {
+        if let Codes::ByFirstEvent(born) = self
+            && born[node.index()] == UNBORN
+        {
+            born[node.index()] = event;
+        }
+    }
+
+    /// A node's code; zeros for a node that nobody has met, which is near nobody.
+    fn of(&self, node: NodeId, width: usize) -> Code {
+        match self {
+            Codes::ByFirstEvent(born) => match born.get(node.index()) {
+                None | Some(&UNBORN) => Code::none(width),
+                Some(&event) => Code::drawn(0xb0, event, width),
+            },
+            Codes::ByNumber => Code::drawn(0xc0de, u64::from(node.0), width),
+        }
     }
 }
 
@@ -229,8 +295,12 @@ enum Code {
 }
 
 impl Code {
-    fn of(node: NodeId, width: usize) -> Code {
-        let mut draw = KeyedRng::new(&[0xc0de, u64::from(node.0)]);
+    fn none(width: usize) -> Code {
+        if width == 64 { Code::Short([0.0; 64]) } else { Code::Long(vec![0.0; width]) }
+    }
+
+    fn drawn(kind: u64, from: u64, width: usize) -> Code {
+        let mut draw = KeyedRng::new(&[kind, from]);
         let mut sixty_four = || {
             let word = draw.next();
             std::array::from_fn(|place| {

@@ -185,19 +185,32 @@ impl LstepEncoder {
     }
 
     /// Positions of the first step's nodes, from the graph of its events.
+    ///
+    /// The graph's nodes are in the order in which the step names them. In the order of their
+    /// numbers, signs and the bases of repeated eigenvalues would depend on the numbering.
     fn initial(&self, nodes: &[NodeId], step: &[Event]) -> Vec<f32> {
-        let place =
-            |node: NodeId| nodes.binary_search(&node).expect("every node of the step") as u32;
+        let mut places = vec![u32::MAX; nodes.len()];
+        let mut named = 0;
+        let mut place = |node: NodeId| {
+            let at = nodes.binary_search(&node).expect("every node of the step");
+            if places[at] == u32::MAX {
+                places[at] = named;
+                named += 1;
+            }
+            places[at]
+        };
         let edges: Vec<(u32, u32)> =
             step.iter().map(|event| (place(event.source), place(event.destination))).collect();
+        let width = self.config.position_width;
+        let by_place = self.initial_by_place(nodes.len(), &edges);
+        places.iter().flat_map(|&at| &by_place[at as usize * width..][..width]).copied().collect()
+    }
+
+    fn initial_by_place(&self, nodes: usize, edges: &[(u32, u32)]) -> Vec<f32> {
         match self.config.start {
-            Start::Laplacian => {
-                laplacian_positions(nodes.len(), &edges, self.config.position_width)
-            }
-            Start::RandomWalk => {
-                random_walk_positions(nodes.len(), &edges, self.config.position_width)
-            }
-            Start::Zeros => vec![0.0; nodes.len() * self.config.position_width],
+            Start::Laplacian => laplacian_positions(nodes, edges, self.config.position_width),
+            Start::RandomWalk => random_walk_positions(nodes, edges, self.config.position_width),
+            Start::Zeros => vec![0.0; nodes * self.config.position_width],
         }
     }
 

@@ -7,7 +7,7 @@ use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
 use crate::protocol::{
     DEFAULT_SPLIT, DEFAULT_STEP, EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split,
-    Strategy, Subject, Visibility,
+    Strategy, Subject, Ties, Visibility,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,14 @@ pub struct DyglibProtocol {
     /// Events in a step, at least 1; the draws depend on it. 200 in DyGLib.
     #[serde(deserialize_with = "by_events")]
     pub step: u32,
+    /// The order of events that share a time. DyGLib's is that of the file.
+    #[serde(skip_serializing_if = "Ties::is_file")]
+    pub ties: Ties,
 }
 
 impl Default for DyglibProtocol {
     fn default() -> DyglibProtocol {
-        DyglibProtocol { step: DEFAULT_STEP }
+        DyglibProtocol { step: DEFAULT_STEP, ties: Ties::File }
     }
 }
 

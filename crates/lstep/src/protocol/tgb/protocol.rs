@@ -7,7 +7,7 @@ use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
 use crate::protocol::{
     DEFAULT_SPLIT, DEFAULT_STEP, EvalPass, EvalScope, Negatives, Part, QuerySet, Setting, Split,
-    StepRule, Strategy, Subject, Visibility, cut,
+    StepRule, Strategy, Subject, Ties, Visibility, cut,
 };
 use crate::read::pickle::{self, NegativeLists};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct TgbProtocol {
     /// Folder with the benchmark's own negatives, `NAME_val_ns.pkl` and `NAME_test_ns.pkl`, perhaps
     /// with a version.
     pub folder: Option<PathBuf>,
+    /// The order of events that share a time. The benchmark's is that of the file.
+    #[serde(default, skip_serializing_if = "Ties::is_file")]
+    pub ties: Ties,
 }
 
 /// Negatives per event that the benchmark asks for; for tgbl-wiki and tgbl-lastfm that is all there
@@ -60,6 +63,7 @@ impl TgbProtocol {
             per_event,
             dataset: dataset.to_string(),
             folder,
+            ties: Ties::File,
         }
     }
 
@@ -99,7 +103,8 @@ impl TgbProtocol {
             if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
         let mut query_sets = Vec::new();
         for (part, lists) in self.lists(&numbered, split, &asked.parts)? {
-            let negatives = numbered.negatives(&lists, split.range(part))?;
+            let mut negatives = numbered.negatives(&lists, split.range(part))?;
+            negatives.generated = self.file(part).is_none();
             let steps = [(Part::Validation, &validation), (Part::Test, &test)].into_iter();
             let asked = steps.flat_map(|(of, steps)| {
                 steps
@@ -131,6 +136,11 @@ impl TgbProtocol {
             .map(|(_, list)| list))
     }
 
+    /// The file of the benchmark's own negatives of a part, if there is one.
+    pub fn file(&self, part: Part) -> Option<PathBuf> {
+        self.folder.as_deref().and_then(|folder| negatives_file(folder, &self.dataset, part))
+    }
+
     /// The benchmark's own lists for each part asked about, or ones made by its rule where it has
     /// none.
     fn lists(
@@ -142,11 +152,7 @@ impl TgbProtocol {
         let mut lists = Vec::new();
         let mut made = None;
         for &part in parts {
-            let file = self
-                .folder
-                .as_deref()
-                .and_then(|folder| negatives_file(folder, &self.dataset, part));
-            let list = match file {
+            let list = match self.file(part) {
                 Some(path) => pickle::read(path)?,
                 None => {
                     // One stream of draws runs through both parts, so both are made.

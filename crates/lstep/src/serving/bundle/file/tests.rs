@@ -180,6 +180,10 @@ fn a_model_whose_weights_or_state_do_not_fit_is_refused() {
         let of_model: Vec<String> =
             bundle.model().tensors.into_iter().map(|tensor| tensor.name).collect();
         for tensor in of_model.iter().map(|tensor| format!("model.{tensor}")) {
+            // Models of earlier versions have none, and draw the codes of walks by number.
+            if tensor == "model.walks.born" {
+                continue;
+            }
             refusal(&bundle, |file| file.tensors.retain(|other| other.name != tensor));
             if tensor.starts_with("model.weight.") {
                 refusal(&bundle, |file| {
