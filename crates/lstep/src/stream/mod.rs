@@ -45,7 +45,7 @@ impl Stream {
                 let log = EventLog::new(shuffle_ties(self.log.events(), 0))
                     .with_node_features(self.log.node_features().clone());
                 let (name, names) = (self.name.clone(), self.names.clone());
-                Cow::Owned(Stream { name, log, names, clock: self.clock.clone() })
+                Cow::Owned(Stream { name, log, names, clock: self.clock })
             }
         }
     }

@@ -9,7 +9,7 @@ use lstep::query::{Queries, Row, Scores};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// What a cheat may use besides what it is asked.
 struct Asked<'a> {
@@ -36,8 +36,8 @@ struct Cheat {
     trick: Trick,
     calls: AtomicU64,
     /// How often each question was asked: source, time and candidate.
-    memory: Arc<Mutex<HashMap<(u32, u64, u32), u32>>>,
-    observed: Arc<Mutex<HashSet<(u32, u32)>>>,
+    memory: Mutex<HashMap<(u32, u64, u32), u32>>,
+    observed: Mutex<HashSet<(u32, u32)>>,
     /// How often each node occurs in the stream that it was opened for.
     counts: Vec<u32>,
     /// How many nodes that stream has.
@@ -51,8 +51,8 @@ impl Cheat {
         let cheat = Cheat {
             trick,
             calls: AtomicU64::new(0),
-            memory: Arc::default(),
-            observed: Arc::default(),
+            memory: Mutex::default(),
+            observed: Mutex::default(),
             counts: events.participation(),
             nodes: events.node_bound(),
             reopened,
