@@ -11,12 +11,12 @@
 //! borrowed from its owner, and what is read goes from the file into the vectors that the new owner
 //! takes.
 
-mod disk;
 mod layout;
 
-pub use disk::{append_line, write_text};
-pub(crate) use disk::{duplicate, replace};
+pub(crate) use crate::disk::write_file as replace;
+pub use crate::disk::{append_line, write_text};
 
+use crate::disk::write_file;
 use crate::error::{Error, InputFault, Result};
 use safetensors::Dtype;
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ impl<'a> Checkpoint<'a> {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = self.header(&path.display().to_string())?;
-        disk::replace(path, |out| self.emit(&header, out))
+        write_file(path, |out| self.emit(&header, out))
     }
 
     /// Reads a file that [`Checkpoint::write`] wrote.
