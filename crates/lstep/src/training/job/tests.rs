@@ -1,4 +1,5 @@
 use super::*;
+use crate::checkpoint::spoil;
 use crate::disk::faults::{Refusal, with_refusal};
 use crate::read::synthetic::{SyntheticConfig, generate};
 use crate::settings::DataConfig;
@@ -132,4 +133,70 @@ fn a_folder_has_one_run_that_writes_and_any_number_that_read() {
     TrainedRun::open_with(&RunFolder::new(&path), stream.clone()).expect("readers need no lock");
     drop(run);
     assert!(train(&stream, &path).expect("free again"));
+}
+
+#[test]
+fn a_number_that_was_changed_in_a_checkpoint_never_hurts_a_run_that_resumes() {
+    let place = tempfile::tempdir().expect("a folder");
+    let stream = stream();
+    let small: [(&str, &[&str]); 3] = [
+        ("lstep-pair", &["model.position_width=8", "model.snapshots=6", "model.recent=4"]),
+        ("tgn", &["model.recent=4"]),
+        ("graphmixer", lstep_testkit::small::GRAPHMIXER),
+    ];
+    for (number, (model, settings)) in small.into_iter().enumerate() {
+        let folder = RunFolder::new(place.path().join(model));
+        let keys = ["train.epochs=2", "protocol.step=50"].iter().chain(settings);
+        let config = RunConfig::builder(DataConfig::default())
+            .model(model)
+            .set(&keys.map(|key| key.to_string()).collect::<Vec<_>>())
+            .build()
+            .expect("settings");
+        // Stopped within the second epoch, so that there is a state.
+        let mut steps = 0;
+        TrainingRun::begin(config, stream.clone(), folder.clone())
+            .and_then(|mut run| {
+                run.run(&mut |event| {
+                    steps += u32::from(matches!(event, TrainEvent::Step { .. }));
+                    if steps < 7 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })
+            })
+            .expect("stopped");
+        let good = Checkpoint::read(folder.last()).expect("read");
+        let mut draw = crate::rng::KeyedRng::new(&[0x5b02, number as u64]);
+        for round in 0..60 {
+            let mut spoilt = good.clone();
+            let changed = spoil::change_one(&mut spoilt, &mut draw, |tensor| {
+                let of_weights = ["weight.", "first.", "second."];
+                of_weights.iter().any(|part| tensor.starts_with(part)) == (round % 10 == 0)
+            });
+            spoilt.write(folder.last()).expect("written");
+            let resumed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let run = TrainingRun::resume_with(folder.clone(), stream.clone());
+                // A few steps; what comes of them is up to the numbers.
+                let mut left = 3;
+                let _ = run.and_then(|mut run| {
+                    run.run(&mut |_| {
+                        left -= 1;
+                        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                    })
+                });
+            }));
+            resumed.unwrap_or_else(|_| panic!("{model}: {changed}"));
+        }
+        for progress in
+            [r#""epoch":0"#, r#""epoch":4294967295"#, r#""step":4294967295"#, r#""batches":99"#]
+        {
+            let mut spoilt = good.clone();
+            let note = spoilt.notes.get_mut("progress").expect("noted");
+            let key = progress.split_once(':').expect("a key").0;
+            let at = note.find(key).expect("there");
+            let end = at + note[at..].find([',', '}']).expect("an end");
+            note.replace_range(at..end, progress);
+            spoilt.write(folder.last()).expect("written");
+            let error = TrainingRun::resume_with(folder.clone(), stream.clone()).err();
+            let error = error.unwrap_or_else(|| panic!("{progress}")).to_string();
+            assert!(error.contains("last.safetensors"), "{error}");
+        }
+    }
 }
