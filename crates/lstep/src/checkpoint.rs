@@ -15,10 +15,9 @@ mod layout;
 #[cfg(test)]
 pub(crate) mod spoil;
 
-pub(crate) use crate::disk::write_file as replace;
 pub use crate::disk::{append_line, write_text};
 
-use crate::disk::write_file;
+use crate::disk::{FileWriter, write_file};
 use crate::error::{Error, InputFault, Result};
 use crate::event::NodeId;
 use safetensors::Dtype;
@@ -255,6 +254,14 @@ impl<'a> Checkpoint<'a> {
     fn values(&self, name: &str) -> Result<&Values<'a>> {
         self.tensor(name).map(|tensor| &tensor.values)
     }
+}
+
+/// Writes a file in place of an older one, as [`write_file`] does.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut FileWriter) -> std::io::Result<()>,
+) -> Result<()> {
+    write_file(path, write)
 }
 
 fn missing(problem: String) -> Error {
