@@ -5,7 +5,7 @@ use crate::{progress, say};
 use anyhow::Result;
 use clap::Args;
 use lstep::audit::{BoundReport, bound};
-use lstep::checkpoint::write_text;
+use lstep::disk::write_text;
 use lstep::report::bound_page;
 use lstep::training::RunFolder;
 use std::path::PathBuf;

@@ -94,6 +94,7 @@ impl Compare {
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
+        let _writing = grid::lock(out)?;
         let run_epoch = format!("lstep compare --resume {}", out.display());
         let comparison = grid::run(&grid, out, &grid::runs(out), self.running.jobs, &run_epoch)?;
         comparison::tell(&comparison, out, self.running.json)

@@ -1,6 +1,6 @@
 //! `lstep` without a command: the main job on the embedded sample stream.
 
-use crate::interrupt::Stopped;
+use crate::interrupt::{Stopped, go_on};
 use crate::train::train_showing;
 use crate::{evaluate, inspect, say};
 use anyhow::{Result, bail};
@@ -46,7 +46,9 @@ pub fn run() -> Result<()> {
         if !train_showing(&mut run)? {
             bail!(Stopped("Stopped.".into()));
         }
-        report.results.extend(run.into_trained()?.evaluate(&asked)?.results);
+        report
+            .results
+            .extend(run.into_trained()?.evaluate_watching(&asked, &mut |_, _| go_on())?.results);
     }
 
     say("\nAsked about the last 15 %, in steps of 200 events:\n")?;

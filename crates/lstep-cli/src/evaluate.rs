@@ -1,6 +1,7 @@
 //! `lstep evaluate`: how well a model tells what happened from what did not.
 
 use crate::args::{EventsFile, models_help, one_of};
+use crate::interrupt::go_on;
 use crate::table::Table;
 use crate::{progress, say};
 use anyhow::{Result, bail};
@@ -14,7 +15,6 @@ use lstep::protocol::{
 use lstep::results::{EvaluationReport, ResultRow};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -186,7 +186,7 @@ impl Evaluate {
         let report = trained.evaluate_watching(&asked, &mut |done, of| {
             bar.set_length(of);
             bar.set_position(done);
-            ControlFlow::Continue(())
+            go_on()
         });
         bar.finish_and_clear();
         Ok(report?)
@@ -385,7 +385,7 @@ pub fn watched(evaluation: Evaluation<'_>) -> Result<EvaluationReport> {
         shown.set_prefix(progress.model.to_string());
         shown.set_length(progress.of);
         shown.set_position(progress.done);
-        ControlFlow::Continue(())
+        go_on()
     });
     let report = evaluation.run();
     bar.finish_and_clear();

@@ -3,6 +3,7 @@
 use crate::say;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lstep::disk::path_text;
 use lstep::serving::Bundle;
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -54,6 +55,7 @@ impl Export {
 /// A file that holds a model.
 #[derive(Debug, Serialize)]
 pub struct Exported {
+    #[serde(serialize_with = "path_text::serialize")]
     file: PathBuf,
     bytes: u64,
     model: String,

@@ -1,6 +1,6 @@
 //! How the command says the library's errors: arguments are flags, and jobs are subcommands.
 
-use lstep::error::{Argument, Front, Remedy};
+use lstep::error::{Argument, Front, Remedy, printable};
 use std::fmt::Write;
 
 /// The command line.
@@ -47,7 +47,7 @@ pub fn said(error: &anyhow::Error) -> String {
             None => write!(text, "{cause}"),
         };
     }
-    text
+    printable(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -146,7 +146,9 @@ impl Generate {
         busy.finish_and_clear();
         let (nodes, events, files) = written.context("cannot generate the stream")?;
         if self.json {
-            let written = serde_json::json!({ "out": self.out, "files": files, "nodes": nodes, "events": events, "settings": config });
+            let lossy = |path: &PathBuf| path.to_string_lossy().into_owned();
+            let (out, files) = (lossy(&self.out), files.iter().map(lossy).collect::<Vec<_>>());
+            let written = serde_json::json!({ "out": out, "files": files, "nodes": nodes, "events": events, "settings": config });
             return say(serde_json::to_string_pretty(&written)?);
         }
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();

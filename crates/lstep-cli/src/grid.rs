@@ -6,6 +6,8 @@ use crate::interrupt::{Stopped, stop_flag};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lstep::disk::FolderLock;
+use lstep::error::printable_line;
 use lstep::experiments::paper::stream_in;
 use lstep::experiments::{
     Cell, CellState, Comparison, DatasetDigest, Grid, GridData, GridEvent, Jobs, run_cells,
@@ -102,7 +104,20 @@ pub fn digest(files: Vec<DataConfig>, before: Option<&Grid>) -> Result<Vec<GridD
     Ok(datasets)
 }
 
-/// Runs what is left of a grid in a folder and gathers everything.
+/// Makes the folder of a grid if there is none, and keeps other writers out of it until the lock is
+/// dropped.
+pub fn lock(out: &Path) -> Result<FolderLock> {
+    if RunFolder::new(out).holds_a_run() {
+        bail!(
+            "{} holds a single run, whose report would be lost: choose another folder",
+            out.display()
+        );
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    Ok(FolderLock::acquire(out)?)
+}
+
+/// Runs what is left of a grid in a folder that is locked, and gathers everything.
 ///
 /// The grid's own files are in `out`, its cells below `runs`.
 pub fn run(
@@ -112,13 +127,6 @@ pub fn run(
     at_once: AtOnce,
     run_epoch: &str,
 ) -> Result<Comparison> {
-    if RunFolder::new(out).holds_a_run() {
-        bail!(
-            "{} holds a single run, whose report would be lost: choose another folder",
-            out.display()
-        );
-    }
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let file = out.join("grid.toml");
     grid.fits(&file)?;
     let cells = grid.cells(runs)?;
@@ -221,7 +229,8 @@ impl<'a> Display<'a> {
         drop(shares);
         let left = left.map_or(String::new(), |left| format!(", about {} left", spoken(left)));
         self.bar.set_prefix(format!("{ended}/{of} cells"));
-        self.bar.set_message(format!("{}{left}", self.cells[place].name()));
+        let name = printable_line(&self.cells[place].name()).into_owned();
+        self.bar.set_message(format!("{name}{left}"));
         let end = match moment {
             GridEvent::Finished(result) => {
                 let numbers: Vec<String> = (result.results.iter().take(3))
@@ -235,7 +244,7 @@ impl<'a> Display<'a> {
             GridEvent::Failed(error) => format!("FAILED: {}", error.display_with(&CommandLine)),
             GridEvent::Begun | GridEvent::Share(_) => return,
         };
-        let line = format!("[{ended}/{of}] {}: {end}{left}", self.cells[place].name());
+        let line = format!("[{ended}/{of}] {name}: {end}{left}");
         if std::io::stderr().is_terminal() { self.bar.println(line) } else { crate::tell(line) }
     }
 

@@ -1,7 +1,7 @@
 //! The `lstep` command: inspect, train, evaluate and compare on streams of timed interactions.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved. Results go to
-//! standard output, everything else to standard error.
+//! Exit codes: 0 done, 1 the answer is no, 2 failed, 130 stopped by Ctrl-C and saved (143 by SIGTERM,
+//! 129 by SIGHUP). Results go to standard output, everything else to standard error.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -28,6 +28,7 @@ mod train;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -35,7 +36,7 @@ use std::process::ExitCode;
 ///
 /// Without a command, makes the sample stream, inspects it, trains L-STEP and lstep-pair on it for
 /// about a minute and shows them next to the counting models. Exit codes: 0 done, 1 the answer is
-/// no, 2 failed, 130 stopped by Ctrl-C and saved.
+/// no, 2 failed, 130 stopped by Ctrl-C and saved (143 by SIGTERM, 129 by SIGHUP).
 #[derive(Parser)]
 #[command(name = "lstep", version, after_help = EXAMPLES)]
 struct Lstep {
@@ -93,7 +94,11 @@ fn main() -> ExitCode {
         Err(error) => {
             if let Some(stopped) = error.downcast_ref::<interrupt::Stopped>() {
                 tell(stopped);
-                return ExitCode::from(interrupt::CODE);
+                return ExitCode::from(interrupt::code());
+            }
+            if let Some(lstep::Error::Interrupted) = error.downcast_ref() {
+                tell("Stopped.");
+                return ExitCode::from(interrupt::code());
             }
             tell(format!("lstep: {}", front::said(&error)));
             ExitCode::from(2)
@@ -138,18 +143,43 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints a line of the result.
 fn say(line: impl std::fmt::Display) -> Result<()> {
-    writeln!(std::io::stdout().lock(), "{line}")?;
+    writeln!(std::io::stdout().lock(), "{}", harmless(&line.to_string()))?;
     Ok(())
 }
 
 /// Prints a line of everything else; work goes on when nobody reads it.
 fn tell(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
+}
+
+/// Text in which names that others chose cannot move the cursor or change colours. The escape is
+/// that of JSON, so JSON stays what it was.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let special = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if !text.contains(special) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if special(letter) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            shown.push(letter);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_as_json_does() {
+        assert_eq!(harmless("a\u{1b}[2J\tb\n\u{7f}"), "a\\u001b[2J\tb\n\\u007f");
+        let json = harmless("\"\u{9b}\"").into_owned();
+        assert_eq!(serde_json::from_str::<String>(&json).expect("JSON"), "\u{9b}");
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -5,6 +5,7 @@ use crate::{comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::data::where_to_get;
+use lstep::disk::write_text;
 use lstep::experiments::paper::{
     LEAK_NOTE, QUICK_EPOCHS, QUICK_EVENTS, RECIPES, Recipe, find_events, recipe, thin,
 };
@@ -96,6 +97,7 @@ impl Paper {
             true => (grid::AtOnce(Some(1)), grid::runs(&out)),
             false => (self.running.jobs, grid::runs(&root)),
         };
+        let _writing = grid::lock(&out)?;
         let run_epoch = "the same command again";
         let mut comparison = grid::run(&grid, &out, &runs, jobs, run_epoch)?;
         comparison.published = recipe.published();
@@ -240,8 +242,7 @@ fn thinned(name: &str, data: &DataConfig, folder: &Path) -> Result<DataConfig> {
             .with_context(|| format!("cannot make {}", folder.display()))?;
         // A CSV cannot say that the two sides are apart; a mark beside it does.
         if dataset.bipartite() {
-            std::fs::write(&apart, "")
-                .with_context(|| format!("cannot write {}", apart.display()))?;
+            write_text(&apart, "")?;
         }
         write_events(&path, &thin(dataset, QUICK_EVENTS)?)?;
         busy.finish_and_clear();

@@ -1,6 +1,7 @@
 //! Progress on a terminal; silence in a pipe.
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use lstep::error::printable_line;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -50,7 +51,8 @@ fn target() -> ProgressDrawTarget {
 
 /// A turning sign while something of unknown length goes on, shown only on a terminal.
 pub fn busy(what: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, target()).with_message(what.to_string());
+    let bar = ProgressBar::with_draw_target(None, target())
+        .with_message(printable_line(what).into_owned());
     bar.enable_steady_tick(std::time::Duration::from_millis(120));
     bar
 }

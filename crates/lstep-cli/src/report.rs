@@ -1,16 +1,16 @@
 //! `lstep report`: what a run or a comparison looks like, as a file for a browser.
 
 use crate::front::CommandLine;
+use crate::interrupt::go_on;
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
-use lstep::checkpoint::write_text;
+use lstep::disk::{path_text, write_text};
 use lstep::evaluation::EvalProgress;
 use lstep::experiments::{Comparison, read_comparison};
 use lstep::report::{comparison_page, run_page};
 use lstep::training::{EvaluationWithBaselines, RunFolder, TrainedRun};
 use serde::Serialize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Make report.html of a run or of a comparison, to be looked at in a browser.
@@ -43,6 +43,7 @@ pub struct Report {
 /// What is printed as JSON.
 #[derive(Serialize)]
 struct Written {
+    #[serde(serialize_with = "path_text::serialize")]
     report: PathBuf,
     bytes: usize,
 }
@@ -83,7 +84,7 @@ pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines>
         bar.set_prefix(progress.model.to_string());
         bar.set_length(progress.of);
         bar.set_position(progress.done);
-        ControlFlow::Continue(())
+        go_on()
     };
     let everything = trained.config().protocol.full_scope();
     let evaluated = trained.evaluate_with_baselines(&everything, &mut watch).or_else(|error| {

@@ -2,11 +2,12 @@
 //! the chosen one only.
 
 use crate::args::{Reading, learned_names};
+use crate::interrupt::{Stopped, go_on};
 use crate::table::Table;
 use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::checkpoint::write_text;
+use lstep::disk::write_text;
 use lstep::experiments::{
     Axis, CellResult, Comparison, Grid, Metric, ModelSpec, PresetChoice, Spread, search_points,
 };
@@ -114,6 +115,7 @@ impl Sweep {
         if grid.asked.parts != [Part::Validation] {
             bail!("{} holds a comparison, not a search: choose another folder", out.display());
         }
+        let _writing = grid::lock(out)?;
         let (runs, run_epoch) =
             (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
         let searched = grid::run(&grid, out, &runs, self.running.jobs, &run_epoch)?;
@@ -203,9 +205,15 @@ impl Sweep {
         for cell in &cells {
             let busy =
                 crate::progress::busy(&format!("asking {} about the test part", cell.name()));
-            let result = cell.run(&|_| true);
+            let result = cell.run(&|_| go_on().is_continue());
             busy.finish_and_clear();
-            let result = result?.context("nobody stops an evaluation")?;
+            let Some(result) = result? else {
+                bail!(Stopped(format!(
+                    "Stopped and saved: the search is finished, its choice is not asked yet. Go on \
+                     with: lstep sweep --resume {}",
+                    out.display()
+                )));
+            };
             test.extend(result.results.into_iter().filter(|row| row.part == Part::Test));
         }
         let config = &cells.first().context("a grid has at least one seed")?.config;

@@ -1,5 +1,7 @@
 //! Tables for people: columns aligned, numbers to the right.
 
+use lstep::error::printable_line;
+
 /// A table in the making.
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -18,7 +20,8 @@ impl Table {
 
     /// Adds a row with as many cells as there are columns.
     pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        // A name with the end of a line in it would look like a row.
+        self.rows.push(cells.iter().map(|cell| printable_line(cell).into_owned()).collect());
     }
 
     /// The table as lines of text; a column of numbers is aligned to the right.

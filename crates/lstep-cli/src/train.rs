@@ -1,13 +1,13 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
 use crate::args::{Reading, learned_names, read_showing};
-use crate::interrupt::{Stopped, all_is_saved, stop_flag};
+use crate::interrupt::{Stopped, all_is_saved, go_on, stop_flag};
 use crate::report::evaluate_showing;
 use crate::{evaluate, progress, say};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use lstep::checkpoint::write_text;
+use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
 use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
@@ -15,14 +15,13 @@ use lstep::settings::{RunConfig, preset_names};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainEvent, TrainingRun};
 use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Train a model on a stream, with everything needed to go on, evaluate and score.
 ///
-/// Ctrl-C finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to
+/// Ctrl-C, SIGTERM or SIGHUP finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to
 /// the bit as if there had been no stop.
 #[derive(Args)]
 #[command(after_help = "\
@@ -84,11 +83,18 @@ impl Train {
         let folder = RunFolder::new(
             self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?,
         );
+        // Another writer is noticed before the events are read.
+        let _resuming = match &self.resume {
+            Some(_) if folder.holds_a_run() => Some(folder.lock()?),
+            _ => None,
+        };
         let mut fit = match (&self.resume, &self.set[..]) {
             (None, _) => self.begin(&folder)?,
             (Some(_), []) => TrainingRun::resume(folder.clone())?,
             (Some(_), keys) => TrainingRun::resume_longer(folder.clone(), keys)?,
         };
+        // The folder stays locked until the report is written.
+        let _writing = folder.lock()?;
         let shown = self
             .resume
             .as_ref()
@@ -144,8 +150,7 @@ impl Train {
             events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
         let file = match &self.config {
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?;
+                let text = read_text(path, SETTINGS_LIMIT).context("cannot read the settings")?;
                 Some((path.display().to_string(), text))
             }
             None => None,
@@ -181,7 +186,7 @@ impl Train {
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells
 /// whether it is finished.
 pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
-    let stop = stop_flag()?;
+    stop_flag()?;
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     let mut quality = String::new();
@@ -205,6 +210,11 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
                 bar.set_length(of);
                 bar.set_position(done);
             }
+            TrainEvent::Validation { epoch, done, of } => {
+                bar.set_prefix(format!("validation {epoch}"));
+                bar.set_length(of);
+                bar.set_position(done);
+            }
             TrainEvent::Epoch(report) => {
                 quality = format!(", validation ap {:.4}", report.validation_ap);
                 let line = epoch_line(report);
@@ -212,10 +222,7 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
             }
             _ => {}
         }
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        go_on()
     })?;
     bar.finish_and_clear();
     Ok(finished)

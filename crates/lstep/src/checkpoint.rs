@@ -11,13 +11,15 @@
 //! borrowed from its owner, and what is read goes from the file into the vectors that the new owner
 //! takes.
 
-mod disk;
 mod layout;
+#[cfg(test)]
+pub(crate) mod spoil;
 
-pub use disk::{append_line, write_text};
-pub(crate) use disk::{duplicate, replace};
+pub use crate::disk::{append_line, write_text};
 
+use crate::disk::{FileWriter, write_file};
 use crate::error::{Error, InputFault, Result};
+use crate::event::NodeId;
 use safetensors::Dtype;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,6 +35,19 @@ pub struct Checkpoint<'a> {
     /// Small texts by name: versions, settings as JSON.
     pub notes: BTreeMap<String, String>,
 }
+
+/// What the stream of a model allows in a checkpoint of it. A digest only tells that nobody altered
+/// what somebody wrote, and a number of a node that does not exist would take any amount of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StreamExtent {
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// How many features an event has.
+    pub event_features: usize,
+}
+
+/// The note that holds a [`StreamExtent`] between opening a checkpoint and loading it.
+const EXTENT: &str = "stream extent";
 
 /// Numbers with a name and a shape.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +85,7 @@ impl<'a> Checkpoint<'a> {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = self.header(&path.display().to_string())?;
-        disk::replace(path, |out| self.emit(&header, out))
+        write_file(path, |out| self.emit(&header, out))
     }
 
     /// Reads a file that [`Checkpoint::write`] wrote.
@@ -192,9 +207,61 @@ impl<'a> Checkpoint<'a> {
             .ok_or_else(|| missing(format!("has no note {name:?}")))
     }
 
+    /// The nodes of a tensor of u32. Where it is known which stream they belong to, each has to be
+    /// one of its nodes.
+    pub fn nodes(&self, name: &str) -> Result<Vec<NodeId>> {
+        let nodes = self.u32(name)?;
+        let most = self.extent().map_or(usize::MAX, |extent| extent.nodes);
+        if let Some(node) = nodes.iter().find(|node| **node as usize >= most) {
+            return Err(missing(format!(
+                "has node {node} in {name:?}, and there are {most} nodes"
+            )));
+        }
+        Ok(nodes.iter().map(|&node| NodeId(node)).collect())
+    }
+
+    /// The one number of a tensor of u32.
+    pub fn one_u32(&self, name: &str) -> Result<u32> {
+        match self.u32(name)? {
+            [value] => Ok(*value),
+            other => Err(not_one(name, other.len())),
+        }
+    }
+
+    /// The one number of a tensor of u64.
+    pub fn one_u64(&self, name: &str) -> Result<u64> {
+        match self.u64(name)? {
+            [value] => Ok(*value),
+            other => Err(not_one(name, other.len())),
+        }
+    }
+
+    /// Says which stream a model that takes it over is about.
+    pub(crate) fn set_extent(&mut self, extent: StreamExtent) {
+        let StreamExtent { nodes, event_features } = extent;
+        self.notes.insert(EXTENT.into(), format!("{nodes} {event_features}"));
+    }
+
+    /// What the stream allows, if that is known.
+    pub(crate) fn extent(&self) -> Option<StreamExtent> {
+        let (nodes, event_features) = self.notes.get(EXTENT)?.split_once(' ')?;
+        Some(StreamExtent {
+            nodes: nodes.parse().ok()?,
+            event_features: event_features.parse().ok()?,
+        })
+    }
+
     fn values(&self, name: &str) -> Result<&Values<'a>> {
         self.tensor(name).map(|tensor| &tensor.values)
     }
+}
+
+/// Writes a file in place of an older one, as [`write_file`] does.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut FileWriter) -> std::io::Result<()>,
+) -> Result<()> {
+    write_file(path, write)
 }
 
 fn missing(problem: String) -> Error {
@@ -203,6 +270,15 @@ fn missing(problem: String) -> Error {
         problem,
         "use one of the same model, written by the same version of lstep",
     ))
+}
+
+fn not_one(name: &str, count: usize) -> Error {
+    missing(format!("has {count} numbers as {name:?}, and one is needed"))
+}
+
+/// Says that what a checkpoint holds cannot be, to be read after its name.
+pub(crate) fn impossible(problem: impl Into<String>) -> Error {
+    missing(problem.into())
 }
 
 fn of_another_type(name: &str, found: &Values, wanted: &str) -> Error {

@@ -84,6 +84,7 @@
 pub mod audit;
 pub mod checkpoint;
 pub mod data;
+pub mod disk;
 pub mod error;
 pub mod evaluation;
 pub mod event;

@@ -1,8 +1,8 @@
 //! Checksums of files, and those that are kept beside them.
 
 use anyhow::{Context, Result, bail};
-use lstep::checkpoint::write_text;
 use lstep::data::Checksum;
+use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
@@ -63,7 +63,10 @@ pub fn keep(path: &Path, sha256: &str) -> Result<()> {
 /// The SHA-256 that was kept beside a file.
 pub fn kept(path: &Path) -> Result<Checksum> {
     let beside = beside(path);
-    let Ok(text) = std::fs::read_to_string(&beside) else { return Ok(Checksum::Unknown) };
+    if !beside.exists() {
+        return Ok(Checksum::Unknown);
+    }
+    let text = read_text(&beside, SETTINGS_LIMIT)?;
     let digits = text.split_whitespace().next().unwrap_or_default();
     format!("sha256:{digits}")
         .parse()

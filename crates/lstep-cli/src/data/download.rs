@@ -2,10 +2,12 @@
 //!
 //! Bytes go into `NAME.part`; the caller gives the file its name when it has checked it. A part
 //! goes on with a `Range` that holds only for the version it began with (`If-Range`): if the host
-//! has another file by now, or knows no ranges, it starts anew.
+//! has another file by now, or knows no ranges, it starts anew. What comes over https is not
+//! continued over http, and a file has a limit of size.
 
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::ProgressBar;
+use lstep::disk::{check_replaceable, read_text, write_text};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Most bytes of a host's record about its files.
 const LONGEST_RECORD: u64 = 16 << 20;
+
+/// Most bytes of a file where the catalogue does not say how many it has.
+const LARGEST: u64 = 16 << 30;
+
+/// Most bytes of a note about a file.
+const LONGEST_NOTE: u64 = 4096;
+
+/// Most addresses that lead from one to the next.
+const REDIRECTS: usize = 10;
 
 /// A download that is complete but has not been checked.
 pub struct Part {
@@ -37,20 +48,33 @@ impl Part {
     /// Gives it its name.
     pub fn finish(self, path: &Path) -> Result<()> {
         let _ = fs::remove_file(version_file(&self.path));
+        check_replaceable(path)?;
         fs::rename(&self.path, path).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
-/// Downloads a file, or what is missing of it, into `part`. `page` is where people can look for it.
-pub fn download(url: &str, part: PathBuf, page: &str, bar: &ProgressBar) -> Result<Part> {
-    let agent = agent();
-    let have = fs::metadata(&part).map_or(0, |data| data.len());
-    let version = fs::read_to_string(version_file(&part)).ok().filter(|_| have > 0);
-    let mut request = agent.get(url);
-    if let Some(version) = &version {
-        request = request.header("Range", format!("bytes={have}-")).header("If-Range", version);
+/// Downloads a file, or what is missing of it, into `part`. `page` is where people can look for it,
+/// `size` is how many bytes it has, if that is known.
+pub fn download(
+    url: &str,
+    part: PathBuf,
+    page: &str,
+    size: Option<u64>,
+    bar: &ProgressBar,
+) -> Result<Part> {
+    // A link, a pipe or a device of this name is not ours.
+    let found = fs::symlink_metadata(&part).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file()) {
+        bail!("{} is no file: remove it and fetch again", part.display());
     }
-    let response = request.call().map_err(|error| unreachable(url, page, error))?;
+    let have = found.map_or(0, |found| found.len());
+    let version = read_text(version_file(&part), LONGEST_NOTE).ok().filter(|_| have > 0);
+    let mut headers = Vec::new();
+    if let Some(version) = version {
+        headers = vec![("Range", format!("bytes={have}-")), ("If-Range", version)];
+    }
+    let most = size.unwrap_or(LARGEST);
+    let response = get(url, &headers, page)?;
     let status = response.status().as_u16();
     let (start, total) = match status {
         200 => (0, number(response.headers(), "content-length")),
@@ -70,19 +94,27 @@ pub fn download(url: &str, part: PathBuf, page: &str, bar: &ProgressBar) -> Resu
         }
         _ => return Err(refused(url, page, &response)),
     };
+    if total.is_some_and(|total| total > most) {
+        bail!(too_large(url, most));
+    }
     if start == 0 {
+        // A new file, so that nothing is followed or emptied that somebody put there meanwhile.
+        let _ = fs::remove_file(&part);
         keep_version(&part, response.headers())?;
     }
     bar.set_length(total.unwrap_or(0));
     bar.set_position(start);
     let mut file = OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(start == 0)
-        .append(start > 0)
+        .create_new(start == 0)
+        .append(true)
         .open(&part)
         .with_context(|| format!("cannot write {}", part.display()))?;
-    let got = start + copy(response, &mut file, &part, bar, url)?;
+    let got = start + copy(response, &mut file, &part, bar, url, most - start.min(most))?;
+    if got > most {
+        drop(file);
+        Part { path: part, resumed_from: start }.discard();
+        bail!(too_large(url, most));
+    }
     match total {
         Some(total) if got < total => {
             bail!(
@@ -93,15 +125,23 @@ pub fn download(url: &str, part: PathBuf, page: &str, bar: &ProgressBar) -> Resu
     }
 }
 
-/// Copies the body; what came before a cut is on the disk.
+fn too_large(url: &str, most: u64) -> String {
+    format!(
+        "{url} has more than the {most} bytes that are expected: see whether there is a new version, download it by hand and give \
+         the file with --from"
+    )
+}
+
+/// Copies the body, no more than a byte beyond `most`; what came before a cut is on the disk.
 fn copy(
     response: Response<ureq::Body>,
     file: &mut File,
     part: &Path,
     bar: &ProgressBar,
     url: &str,
+    most: u64,
 ) -> Result<u64> {
-    let mut body = response.into_body().into_reader();
+    let mut body = response.into_body().into_reader().take(most + 1);
     let mut buffer = vec![0; 1 << 16];
     let mut got = 0;
     loop {
@@ -128,7 +168,7 @@ fn copy(
 
 /// What a host says about a file: its text.
 pub fn text(url: &str, page: &str) -> Result<String> {
-    let mut response = agent().get(url).call().map_err(|error| unreachable(url, page, error))?;
+    let mut response = get(url, &[], page)?;
     if response.status() != 200 {
         return Err(refused(url, page, &response));
     }
@@ -140,8 +180,69 @@ pub fn text(url: &str, page: &str) -> Result<String> {
         .with_context(|| format!("cannot read {url}"))
 }
 
+/// Asks for an address, and for those that it leads to. They are followed here, where one that
+/// leads from https to http is refused: what comes then could be anybody's.
+fn get(url: &str, headers: &[(&str, String)], page: &str) -> Result<Response<ureq::Body>> {
+    let agent = agent();
+    let mut address = url.to_string();
+    for _ in 0..=REDIRECTS {
+        let mut request = agent.get(&address);
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let response = request.call().map_err(|error| unreachable(&address, page, error))?;
+        if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(response);
+        }
+        let next = response.headers().get("location").and_then(|next| next.to_str().ok());
+        address = followed(&address, next.unwrap_or_default(), page)?;
+    }
+    bail!("{url} leads on more than {REDIRECTS} times: look for the file at {page}")
+}
+
+/// The address that a redirection leads to, if it may be followed.
+fn followed(address: &str, next: &str, page: &str) -> Result<String> {
+    let Some(next) = resolved(address, next) else {
+        bail!("{address} leads to {next:?}, which is no address: look for the file at {page}");
+    };
+    if is_https(address) && !is_https(&next) {
+        bail!(
+            "{address} leads to {next}, from https to http, where anybody could answer: look for the file at {page} and give its \
+             address with --from"
+        );
+    }
+    Ok(next)
+}
+
+fn is_https(address: &str) -> bool {
+    address.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"))
+}
+
+/// Where a redirection leads: a whole address, one of the same host, or one beside the first.
+fn resolved(address: &str, next: &str) -> Option<String> {
+    let scheme = |text: &str| text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if let Some(found) = scheme(next).filter(|_| !next.starts_with('/')) {
+        return ["http", "https"].contains(&&*found).then(|| next.to_string());
+    }
+    let own = scheme(address)?;
+    let rest = &address[own.len() + 3..];
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    Some(match next {
+        next if next.starts_with("//") => format!("{own}:{next}"),
+        next if next.starts_with('/') => format!("{own}://{host}{next}"),
+        next => {
+            let path = path.split(['?', '#']).next().unwrap_or_default();
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let between = if folder.is_empty() { "" } else { "/" };
+            format!("{own}://{host}/{folder}{between}{next}")
+        }
+    })
+}
+
 fn agent() -> Agent {
     Agent::config_builder()
+        .max_redirects(0)
+        .max_redirects_will_error(false)
         // A status is judged here, where the address and the remedy are known.
         .http_status_as_error(false)
         .timeout_connect(Some(PATIENCE))
@@ -196,7 +297,9 @@ fn keep_version(part: &Path, headers: &HeaderMap) -> Result<()> {
     let version = tag.or_else(|| headers.get("last-modified").and_then(|date| date.to_str().ok()));
     match version {
         Some(version) => {
-            fs::write(&path, version).with_context(|| format!("cannot write {}", path.display()))
+            // One that is longer is not kept, and the part starts anew.
+            let short: String = version.chars().take(LONGEST_NOTE as usize / 4).collect();
+            Ok(write_text(&path, &short)?)
         }
         None => {
             let _ = fs::remove_file(&path);
@@ -214,6 +317,27 @@ mod tests {
             ureq::http::HeaderName::from_static(name),
             value.parse().expect("a header"),
         )])
+    }
+
+    #[test]
+    fn redirections_are_whole_of_the_same_host_or_beside() {
+        let from = "https://host.org/a/b.zip?c=/d";
+        for (next, expected) in [
+            ("https://other.org/x", Some("https://other.org/x")),
+            ("http://other.org/x", Some("http://other.org/x")),
+            ("//other.org/x", Some("https://other.org/x")),
+            ("/x?back=http://y", Some("https://host.org/x?back=http://y")),
+            ("x", Some("https://host.org/a/x")),
+            ("file:///etc/passwd", None),
+        ] {
+            assert_eq!(resolved(from, next).as_deref(), expected, "{next}");
+        }
+        assert_eq!(resolved("http://host", "x").as_deref(), Some("http://host/x"));
+        assert!(followed(from, "//other.org/x", "page").is_ok());
+        let error = followed(from, "HTTP://other.org/x", "page").expect_err("refused").to_string();
+        assert!(error.contains("from https to http"), "{error}");
+        assert!(followed("http://host.org/x", "http://other.org/x", "page").is_ok());
+        assert!(is_https("HTTPS://host") && !is_https("http://host") && !is_https("https"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::{progress, say};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use lstep::data::{Catalogue, Checksum, Entry};
+use lstep::disk::{FolderLock, path_text, write_file};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub struct Fetch {
     /// Take the file from another address, from a folder of another host, or from a file that is
     /// here
     #[arg(long, value_name = "URL")]
-    from: Option<String>,
+    from: Option<PathBuf>,
 
     /// What the file has to give, instead of what the catalogue says: md5:HEX or sha256:HEX
     #[arg(long, value_name = "CHECKSUM")]
@@ -68,6 +69,7 @@ enum Witness {
 struct Fetched<'a> {
     name: &'a str,
     address: String,
+    #[serde(serialize_with = "path_text::serialize")]
     archive: PathBuf,
     bytes: u64,
     sha256: String,
@@ -75,7 +77,9 @@ struct Fetched<'a> {
     checked_against: Witness,
     resumed_from: u64,
     downloaded: bool,
+    #[serde(serialize_with = "path_text::list::serialize")]
     files: Vec<PathBuf>,
+    #[serde(serialize_with = "path_text::serialize")]
     events: PathBuf,
     licence: &'a str,
     source: &'a str,
@@ -117,6 +121,7 @@ impl Fetch {
     fn fetch<'a>(&self, entry: &'a Entry) -> Result<Fetched<'a>> {
         let folder = self.to.join(&entry.name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let _writing = FolderLock::acquire(&folder)?;
         let archive = folder.join(entry.archive());
         let address = self.address(entry);
         let there = archive.exists();
@@ -131,7 +136,7 @@ impl Fetch {
                 .map_err(|error| anyhow!("{}: {remedy}", said(&error)))?;
             digest
         } else {
-            let part = obtain(&address, &folder, entry)?;
+            let part = obtain(&address, self.local(), &folder, entry)?;
             resumed_from = part.resumed_from;
             let digest = FileDigest::of(&part.path)?;
             if let Err(error) = digest.check(&address, &expected) {
@@ -216,13 +221,17 @@ impl Fetch {
 
     /// Where the file comes from.
     fn address(&self, entry: &Entry) -> String {
-        match &self.from {
-            None => entry.url.clone(),
-            Some(from) if is_address(from) && !from.ends_with(entry.archive()) => {
-                format!("{}/{}", from.trim_end_matches('/'), entry.archive())
-            }
-            Some(from) => from.clone(),
+        let Some(from) = &self.from else { return entry.url.clone() };
+        let from = from.to_string_lossy();
+        match is_address(&from) && !from.ends_with(entry.archive()) {
+            true => format!("{}/{}", from.trim_end_matches('/'), entry.archive()),
+            false => from.into_owned(),
         }
+    }
+
+    /// The file that is here, where --from names one.
+    fn local(&self) -> Option<&Path> {
+        self.from.as_deref().filter(|from| !is_address(&from.to_string_lossy()))
     }
 
     /// What the file has to give, and who says so: the nearest one that knows.
@@ -259,16 +268,22 @@ fn is_address(from: &str) -> bool {
 }
 
 /// Downloads into the part file, or copies a file that is here.
-fn obtain(address: &str, folder: &Path, entry: &Entry) -> Result<Part> {
+fn obtain(address: &str, local: Option<&Path>, folder: &Path, entry: &Entry) -> Result<Part> {
     let path = folder.join(format!("{}.part", entry.archive()));
-    if !is_address(address) {
-        fs::copy(address, &path).with_context(|| {
+    if let Some(local) = local {
+        let mut file = fs::File::open(local).with_context(|| {
             format!("cannot read {address}: --from takes http://, https:// or a file that is here")
         })?;
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            bail!("{address} is no file: --from takes http://, https:// or a file that is here");
+        }
+        write_file(&path, |out| std::io::copy(&mut file, out).map(drop))?;
         return Ok(Part { path, resumed_from: 0 });
     }
     let bar = progress::bytes(entry.archive());
-    let part = download(address, path, &entry.source, &bar);
+    // A mirror may have packed the same files otherwise.
+    let size = entry.size.filter(|_| address == entry.url);
+    let part = download(address, path, &entry.source, size, &bar);
     bar.finish_and_clear();
     part
 }

@@ -360,3 +360,27 @@ fn node_features_travel_with_their_events() {
     same(&place.path("first.csv"), &place.path("last.csv"));
     same(&place.path("nodes.csv"), &place.path("last.nodes.csv"));
 }
+
+#[test]
+fn a_file_that_has_moved_is_followed_and_a_circle_ends() {
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", archive(100)));
+    let (moved, circle) =
+        (format!("{}/moved/uci.zip", host.address), format!("{}/circle/uci.zip", host.address));
+    let to = place.at("circle");
+    refused(&fetch(&circle, &to), &["/circle/uci.zip", "more than 10 times"]);
+    let fetched = lstep(&fetch(&moved, &place.at("data")));
+    assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
+    assert!(place.holds("data/uci/ml_uci.csv"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_part_that_is_a_link_is_not_followed() {
+    let (place, host) = (Place::empty(), Host::offering("uci.zip", archive(100)));
+    fs::create_dir_all(place.path("data/uci")).expect("a folder");
+    place.write("victim", "precious");
+    std::os::unix::fs::symlink(place.path("victim"), place.path("data/uci/uci.zip.part"))
+        .expect("a link");
+    refused(&fetch(&host.address, &place.at("data")), &["uci.zip.part", "is no file", "remove it"]);
+    assert_eq!(place.words("victim"), "precious");
+}

@@ -4,6 +4,7 @@ mod compare;
 mod compat;
 mod data;
 mod export;
+mod files;
 mod host;
 mod journey;
 mod real_data;

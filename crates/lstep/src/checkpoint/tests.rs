@@ -256,28 +256,6 @@ fn what_could_not_be_read_again_is_not_written() {
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
 }
 
-#[test]
-fn a_failed_write_leaves_the_older_file_and_nothing_else() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("config.toml");
-    write_text(&path, "old").expect("written");
-    let failed = disk::replace(&path, |_| Err(std::io::ErrorKind::StorageFull.into()));
-    assert!(failed.expect_err("the disk is full").to_string().contains("config.toml"));
-    assert_eq!(fs::read_to_string(&path).expect("read"), "old");
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
-    write_text(&path, "new").expect("written");
-    assert_eq!(fs::read_to_string(&path).expect("read"), "new");
-}
-
-#[test]
-fn lines_are_added_one_after_another() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("metrics.jsonl");
-    append_line(&path, "{\"epoch\":1}").expect("written");
-    append_line(&path, "{\"epoch\":2}").expect("written");
-    assert_eq!(fs::read_to_string(&path).expect("read"), "{\"epoch\":1}\n{\"epoch\":2}\n");
-}
-
 #[cfg(unix)]
 #[test]
 fn a_killed_writer_leaves_a_whole_file() {

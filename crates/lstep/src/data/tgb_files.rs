@@ -4,7 +4,7 @@
 //! The edge list has tgbl-wiki's form, so ids count from 0 on each side without gaps: TGB draws
 //! negatives from all integers between the first and the last destination.
 
-use crate::checkpoint::replace;
+use crate::disk::write_file;
 use crate::error::{Error, Remedy, Result};
 use crate::event::{Events, Names, NodeId, Side};
 use crate::protocol::Subject;
@@ -38,7 +38,7 @@ pub fn write_tgb(
     let mut files = vec![path.to_path_buf()];
     for (part, list) in ["val", "test"].into_iter().zip(&lists) {
         let file = path.with_file_name(format!("{name}_{part}_ns.pkl"));
-        replace(&file, |out| pickle::write(list, out))?;
+        write_file(&file, |out| pickle::write(list, out))?;
         files.push(file);
     }
     Ok(files)

@@ -1,6 +1,6 @@
 //! What is wrong with a file, and where.
 
-use super::{Front, Plain, Remedy};
+use super::{Front, Plain, Remedy, printable, printable_line};
 use std::fmt;
 
 /// What is wrong with a file, where, and what to do about it.
@@ -90,7 +90,7 @@ impl InputFault {
     }
 
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, front: &dyn Front) -> fmt::Result {
-        f.write_str(&self.file)?;
+        f.write_str(&printable_line(&self.file))?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
@@ -107,7 +107,13 @@ impl InputFault {
 
 impl fmt::Display for InputFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, &Plain)
+        struct Raw<'a>(&'a InputFault);
+        impl fmt::Display for Raw<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write(f, &Plain)
+            }
+        }
+        f.write_str(&printable(&Raw(self).to_string()))
     }
 }
 

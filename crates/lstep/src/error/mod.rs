@@ -7,11 +7,13 @@
 //! happen is a bug and an `expect`, not a variant here.
 
 mod fault;
+mod printable;
 mod remedy;
 #[cfg(test)]
 mod wording;
 
 pub use fault::{FaultKind, InputFault};
+pub use printable::{printable, printable_line};
 pub use remedy::{Argument, Front, Keywords, Plain, Remedy};
 
 use std::borrow::Cow;
@@ -288,19 +290,27 @@ impl Error {
 
     /// The message as users of a front end should read it.
     pub fn display_with<'a>(&'a self, front: &'a dyn Front) -> impl fmt::Display + 'a {
-        struct Rendered<'a>(&'a Error, &'a dyn Front);
-        impl fmt::Display for Rendered<'_> {
+        struct Raw<'a>(&'a Error, &'a dyn Front);
+        impl fmt::Display for Raw<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.write(f, self.1)
             }
         }
-        Rendered(self, front)
+        struct Rendered<'a>(Raw<'a>);
+        impl fmt::Display for Rendered<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&printable(&self.0.to_string()))
+            }
+        }
+        Rendered(Raw(self, front))
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, front: &dyn Front) -> fmt::Result {
         match self {
             Error::Input(fault) | Error::Incompatible(fault) => fault.write(f, front),
-            Error::Io { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Error::Io { path, reason } => {
+                write!(f, "{}: {reason}", printable_line(&path.display().to_string()))
+            }
             Error::Setting { setting, value, problem, remedy } => {
                 write!(f, "{setting} is {value}: ")?;
                 if let Some(problem) = problem {
@@ -322,7 +332,7 @@ impl Error {
             Error::Exists { path, what, remedy } => write!(
                 f,
                 "{}: there is {what} in it already: {}",
-                path.display(),
+                printable_line(&path.display().to_string()),
                 remedy.render(front)
             ),
             Error::OutOfOrder { event, time, previous_time } => write!(
@@ -374,7 +384,7 @@ impl Error {
 /// In the words of [`Plain`].
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, &Plain)
+        write!(f, "{}", self.display_with(&Plain))
     }
 }
 
@@ -448,6 +458,16 @@ mod tests {
         ] {
             assert_eq!(error.kind(), kind, "{error}");
         }
+    }
+
+    #[test]
+    fn messages_are_printable_and_bounded() {
+        let error = Error::io("a\u{1b}[31m\nb", std::io::Error::other("c\u{7}"));
+        assert_eq!(error.to_string(), "a\\u001b[31m\\u000ab: c\\u0007");
+        let fault = InputFault::new("x\r\ny", "is \u{202e}wrong", "mend it");
+        assert_eq!(Error::from(fault).to_string(), "x\\u000d\\u000ay: is \\u202ewrong; mend it");
+        let long = Error::unknown("dataset", "x".repeat(100_000), ["uci"]).to_string();
+        assert!(long.chars().count() < 5_000 && long.ends_with("uci"), "{}", long.len());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A cell that learns is an ordinary run, so stopping, going on and asking it later work as for
 //! `lstep train`. A folder with other settings than those asked for is refused, never reused.
 
-use crate::checkpoint::write_text;
+use crate::disk::{REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::{EvaluatedModel, Evaluation};
 use crate::experiments::CellResult;
@@ -18,7 +18,6 @@ use crate::stream::Stream;
 use crate::training::RunFolder;
 use crate::training::{TrainEvent, TrainingRun};
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -130,13 +129,19 @@ impl Cell {
 
     fn found_about(&self) -> Result<Option<About>> {
         let path = self.folder.join(ABOUT);
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, SETTINGS_LIMIT)?;
         toml::from_str(&text).map(Some).map_err(|error| unreadable(&path, &error))
     }
 
     fn report(&self) -> Result<Option<EvaluationReport>> {
         let path = self.folder.join("report.json");
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, REPORT_LIMIT)?;
         EvaluationReport::from_json(&path, &text).map(Some)
     }
 
@@ -184,15 +189,18 @@ impl Cell {
         if let CellState::Finished(result) = self.state()? {
             return Ok(Some(*result));
         }
+        let folder = RunFolder::new(&self.folder);
+        let _writing = folder.lock()?;
         let report = match &self.counting {
-            Some(model) => self.count(model, watch)?,
-            None => match self.learn(watch)? {
-                Some(report) => report,
-                None => return Ok(None),
-            },
+            Some(model) => self.count(model, watch).map(Some),
+            None => self.learn(folder, watch),
+        };
+        let report = match report {
+            Ok(Some(report)) => report,
+            Ok(None) | Err(Error::Interrupted) => return Ok(None),
+            Err(error) => return Err(error),
         };
         let text = report.to_json();
-        fs::create_dir_all(&self.folder).map_err(|error| Error::io(&self.folder, error))?;
         write_text(self.folder.join("report.json"), &text)?;
         // It comes last: a report without it counts for nothing.
         write_text(
@@ -212,15 +220,18 @@ impl Cell {
             .models([model.clone()])
             .protocol(self.config.protocol.clone())
             .scope(self.asked.clone())
-            .on_progress(|progress| {
-                watch(progress.done as f64 / progress.of.max(1) as f64);
-                ControlFlow::Continue(())
+            .on_progress(|progress| match watch(progress.done as f64 / progress.of.max(1) as f64) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
             })
             .run()
     }
 
-    fn learn(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<EvaluationReport>> {
-        let folder = RunFolder::new(&self.folder);
+    fn learn(
+        &self,
+        folder: RunFolder,
+        watch: &(dyn Fn(f64) -> bool + Sync),
+    ) -> Result<Option<EvaluationReport>> {
         let mut fit = if folder.holds_a_run() {
             TrainingRun::resume(folder)?
         } else {
@@ -235,6 +246,7 @@ impl Cell {
                 TrainEvent::Step { progress, done, of } => {
                     (f64::from(progress.epoch - 1) + done as f64 / of as f64) / epochs
                 }
+                TrainEvent::Validation { epoch, .. } => f64::from(epoch) / epochs,
                 TrainEvent::Epoch(report) => f64::from(report.epoch) / epochs,
             };
             if watch(share) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -245,7 +257,11 @@ impl Cell {
         // What was asked before stays answered.
         let before = self.report()?.map(|report| report.results).unwrap_or_default();
         let asked = together(&self.asked, &before);
-        fit.into_trained()?.evaluate(&asked).map(Some)
+        fit.into_trained()?
+            .evaluate_watching(&asked, &mut |_, _| {
+                if watch(1.0) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+            .map(Some)
     }
 
     fn stream(&self) -> Result<Stream> {

@@ -1,5 +1,6 @@
 //! A [`Comparison`]: everything that the tables, files and reports of a grid need.
 
+use crate::disk::path_text;
 use crate::model::ModelConfig;
 use crate::protocol::{EvalScope, Protocol};
 use crate::results::ResultRow;
@@ -67,6 +68,7 @@ pub struct CellResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Its folder, below that of the grid. A learned model's is an ordinary run.
+    #[serde(with = "path_text")]
     pub folder: PathBuf,
     /// The protocol with all its settings.
     pub protocol: Protocol,

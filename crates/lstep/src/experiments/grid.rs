@@ -2,7 +2,7 @@
 //! one TOML and becomes cells.
 
 use super::spec::file_name;
-use crate::checkpoint::write_text;
+use crate::disk::{SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::EvaluatedModel;
 use crate::experiments::Cell;
@@ -146,11 +146,10 @@ impl DatasetDigest {
 impl Grid {
     /// Reads a grid's file, if there is one.
     pub fn read(path: &Path) -> Result<Option<Grid>> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(path, error)),
-        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(path, SETTINGS_LIMIT)?;
         let refused = |error: toml::de::Error| {
             let problem = format!("is no grid ({})", error.message());
             let file = path.display().to_string();

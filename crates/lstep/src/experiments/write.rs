@@ -1,8 +1,8 @@
 //! A comparison in four files: JSON with everything, CSV with a line for every number, Markdown and
 //! LaTeX with the tables.
 
-use crate::checkpoint::write_text;
-use crate::error::{Error, InputFault, Remedy, Result};
+use crate::disk::{REPORT_LIMIT, read_text, write_text};
+use crate::error::{InputFault, Remedy, Result};
 use crate::experiments::{CellResult, Comparison, Published};
 use crate::experiments::{ComparisonTable, Mark, Metric, Spread};
 use crate::protocol::Part;
@@ -22,7 +22,7 @@ pub fn write_comparison(folder: &Path, comparison: &Comparison) -> Result<()> {
 /// Reads what [`write_comparison`] wrote.
 pub fn read_comparison(folder: &Path) -> Result<Comparison> {
     let path = folder.join("comparison.json");
-    let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+    let text = read_text(&path, REPORT_LIMIT)?;
     serde_json::from_str(&text).map_err(|error| {
         let problem = format!("is no comparison ({error})");
         InputFault::new(path.display().to_string(), problem, Remedy::RepeatComparison).into()

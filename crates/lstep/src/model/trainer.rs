@@ -6,7 +6,7 @@
 //! in batches, and batches only here.
 
 use super::{Diagnostic, Joined, Model, Session, StreamInfo};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
@@ -365,7 +365,12 @@ impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
                 ema.load(name, checkpoint.f32(&format!("average.{name}"))?)?;
             }
         }
-        self.adam.load_steps(checkpoint.u64("adam.steps")?.first().copied().unwrap_or(0));
+        // Beyond that steps are no longer counted exactly, and no run has as many.
+        let steps = checkpoint.one_u64("adam.steps")?;
+        if steps > 1 << 53 {
+            return Err(impossible(format!("has made {steps} steps, more than can be")));
+        }
+        self.adam.load_steps(steps);
         self.joined.state = model.load_state(&self.info, &mut checkpoint)?;
         Ok(())
     }

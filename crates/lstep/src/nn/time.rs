@@ -15,6 +15,7 @@ pub fn frequencies(width: usize) -> impl Iterator<Item = f64> {
 pub struct TimeEncoder {
     omega: ParameterId,
     phase: ParameterId,
+    width: usize,
 }
 
 impl TimeEncoder {
@@ -24,7 +25,12 @@ impl TimeEncoder {
         let omega = parameters.add("time.omega", 1, width, Init::Zeros);
         let start = parameters.values_mut(omega).iter_mut().zip(frequencies(width));
         start.for_each(|(omega, frequency)| *omega = frequency as f32);
-        TimeEncoder { omega, phase: parameters.add("time.phase", 1, width, Init::Zeros) }
+        TimeEncoder { omega, phase: parameters.add("time.phase", 1, width, Init::Zeros), width }
+    }
+
+    /// How many numbers an encoding has.
+    pub fn width(self) -> usize {
+        self.width
     }
 
     /// Encodings of lengths of time, [n, width].

@@ -4,8 +4,7 @@ use super::input::Input;
 use super::{Dataset, ReadOptions, Result};
 use crate::error::InputFault;
 use crate::event::{Features, Names};
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, Write};
 use std::path::Path;
 
 pub(super) fn read_file(path: &Path, _: &ReadOptions) -> Result<Dataset> {
@@ -20,7 +19,7 @@ pub(super) fn read_node_features(path: &Path, _: &Names) -> Result<(Features, us
     Err(refused(&path.display().to_string()).into())
 }
 
-pub(super) fn write(_: BufWriter<File>, _: &Dataset) -> io::Result<()> {
+pub(super) fn write(_: impl Write, _: &Dataset) -> io::Result<()> {
     let problem = "this build of lstep has no Parquet: build it with the feature `parquet`";
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }

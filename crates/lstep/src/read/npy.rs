@@ -61,10 +61,29 @@ pub fn read_npy_from(file: &str, mut stream: impl Read) -> Result<Features> {
     }
     let (rows, width) = (rows as usize, width as usize);
     if header.fortran && width > 1 {
-        values =
-            (0..values.len()).map(|place| values[place % width * rows + place / width]).collect();
+        to_row_major(&mut values, rows, width);
     }
     if count == 0 { Ok(Features::none()) } else { Features::new(width, values) }
+}
+
+/// Brings columns that follow each other into rows. Every number moves along its cycle of places,
+/// so that beside the table there is only a bit for each number.
+fn to_row_major(values: &mut [f32], rows: usize, width: usize) {
+    let mut moved = vec![0u64; values.len().div_ceil(64)];
+    for start in 0..values.len() {
+        if moved[start / 64] & (1 << (start % 64)) != 0 {
+            continue;
+        }
+        let (mut place, mut carried) = (start, values[start]);
+        loop {
+            place = place % rows * width + place / rows;
+            std::mem::swap(&mut carried, &mut values[place]);
+            moved[place / 64] |= 1 << (place % 64);
+            if place == start {
+                break;
+            }
+        }
+    }
 }
 
 /// Writes a table, row by row, as numpy would save an array of 32-bit floats.
@@ -252,6 +271,18 @@ mod tests {
         bytes.extend(header.as_bytes());
         bytes.extend(data);
         bytes
+    }
+
+    #[test]
+    fn columns_become_rows_in_place() {
+        for (rows, width) in [(1, 1), (1, 7), (7, 1), (2, 3), (5, 4), (16, 16), (13, 29)] {
+            let columns: Vec<f32> = (0..rows * width).map(|value| value as f32).collect();
+            let plain = |place: usize| columns[place % width * rows + place / width];
+            let expected: Vec<f32> = (0..rows * width).map(plain).collect();
+            let mut values = columns.clone();
+            to_row_major(&mut values, rows, width);
+            assert_eq!(values, expected, "{rows} x {width}");
+        }
     }
 
     fn table(kind: &str, fortran: &str, shape: &str, data: &[u8]) -> Result<Features> {

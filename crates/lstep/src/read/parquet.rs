@@ -17,6 +17,7 @@ use super::node_features::{NodeRows, parse_side, side_column};
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::{Dataset, finish};
+use crate::disk::STREAM_LIMIT;
 use crate::error::{Error, InputFault};
 use crate::event::{Features, Names, Side};
 use ::parquet::column::reader::ColumnReader;
@@ -42,7 +43,16 @@ pub(super) fn read_file(path: &Path, options: &ReadOptions) -> Result<Dataset> {
 pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<Dataset> {
     let Input { label, mut stream, compression, .. } = input;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).map_err(|error| Input::fault(&label, compression, error))?;
+    let limited = (&mut stream).take(STREAM_LIMIT + 1).read_to_end(&mut bytes);
+    limited.map_err(|error| Input::fault(&label, compression, error))?;
+    if bytes.len() as u64 > STREAM_LIMIT {
+        let problem = format!(
+            "is Parquet of more than {} MiB, the most that is held of what does not come from a plain file",
+            STREAM_LIMIT >> 20
+        );
+        let remedy = "write it to a file, unpacked, which is read in pieces";
+        return Err(InputFault::new(label, problem, remedy).into());
+    }
     read_chunks(&label, bytes::Bytes::from(bytes), options)
 }
 

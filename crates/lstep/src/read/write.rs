@@ -1,9 +1,8 @@
 //! Events back into files, so that reading them again gives the same stream: names, times and
 //! features.
 //!
-//! A file is written beside its place and then renamed, so that an interrupted run leaves no half
-//! file. Here are tables and Parquet; `layout` knows the field's other forms and says what they
-//! cannot hold.
+//! Here are tables and Parquet; `layout` knows the field's other forms and says what they cannot
+//! hold.
 
 mod dgb;
 mod jodie;
@@ -15,11 +14,10 @@ pub use layout::{Layout, Remark, RemarkKind, Written, remarks, write_as};
 use super::Dataset;
 use super::Result;
 use super::options::{Format, without_compression};
-use crate::error::Error;
+use crate::disk::write_file;
 use crate::event::{Event, Name};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes events to a file: Parquet if it is named so, otherwise CSV, or TSV for `.tsv`, compressed
@@ -59,38 +57,22 @@ pub fn write_csv(out: &mut impl Write, data: &Dataset, separator: u8) -> io::Res
     })
 }
 
-/// Writes a file under another name and renames it.
-fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let partial = path.with_file_name(format!(".{name}.partial"));
-    let written = File::create(&partial)
-        .and_then(|file| write(BufWriter::with_capacity(1 << 20, file)))
-        .and_then(|()| std::fs::rename(&partial, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Error::io(path, error)
-    })
-}
-
 /// Writes a file of text, compressed if its name ends so.
 fn write_text(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let ending =
         path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
-    write_file(path, |mut file| match ending.as_str() {
+    write_file(path, |file| match ending.as_str() {
         "gz" => {
             let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
             write(&mut packed)?;
-            packed.finish()?.flush()
+            packed.finish().map(drop)
         }
         "zst" => {
             let mut packed = zstd::Encoder::new(file, 0)?;
             write(&mut packed)?;
-            packed.finish()?.flush()
+            packed.finish().map(drop)
         }
-        _ => {
-            write(&mut file)?;
-            file.flush()
-        }
+        _ => write(file),
     })
 }
 

@@ -2,6 +2,7 @@
 //! written once.
 
 use super::builder::refused;
+use crate::disk::path_text;
 use crate::error::Result;
 use crate::model::ModelConfig;
 use crate::protocol::Protocol;
@@ -29,6 +30,7 @@ pub struct RunConfig {
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
     /// The file.
+    #[serde(with = "path_text")]
     pub events: PathBuf,
     /// Column of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +45,7 @@ pub struct DataConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<String>,
     /// Table of node features.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "path_text::option")]
     pub node_features: Option<PathBuf>,
     /// Whether the same id as source and as destination names two nodes.
     #[serde(default)]

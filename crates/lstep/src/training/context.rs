@@ -1,6 +1,7 @@
 //! What a run depends on: settings, stream and plan, the same from its first epoch to its last
 //! question.
 
+use crate::checkpoint::StreamExtent;
 use crate::error::Result;
 use crate::model::{FeatureWidths, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Plan, Split, Subject, Visibility};
@@ -64,6 +65,12 @@ impl RunContext {
 
     pub fn feature_widths(&self) -> FeatureWidths {
         feature_widths(&self.stream)
+    }
+
+    /// What the stream allows in a checkpoint of the model.
+    pub fn extent(&self) -> StreamExtent {
+        let nodes = self.stream.names.len();
+        StreamExtent { nodes, event_features: self.feature_widths().edge }
     }
 
     pub fn subject(&self) -> Subject<'_> {

@@ -10,24 +10,28 @@
 //! | `report.html` | the same and more, to be looked at |
 //!
 //! Every file is written under another name and renamed, so a run that is killed leaves whole files
-//! behind.
+//! behind. While a process writes, an empty file `.lock` keeps others from doing so.
 
+use crate::disk::{FolderLock, REPORT_LIMIT, SETTINGS_LIMIT, read_text};
 use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::results::EpochReport;
 use crate::settings::RunConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The folder of a run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
+    /// The lock, for as long as anybody holds it; clones share it.
+    lock: Arc<Mutex<Weak<FolderLock>>>,
 }
 
 impl RunFolder {
     /// A folder, whether it exists or not.
     pub fn new(path: impl Into<PathBuf>) -> RunFolder {
-        RunFolder { path: path.into() }
+        RunFolder { path: path.into(), lock: Arc::default() }
     }
 
     /// Where it is.
@@ -43,6 +47,24 @@ impl RunFolder {
     /// Whether there is a run in it.
     pub fn holds_a_run(&self) -> bool {
         self.file("config.toml").exists()
+    }
+
+    /// Makes the folder if there is none, and keeps other writers out of it until the lock is
+    /// dropped. A [`TrainingRun`](super::TrainingRun) does so itself; whoever writes more than it
+    /// does locks the same `RunFolder`, or a clone of it, before.
+    ///
+    /// # Errors
+    ///
+    /// If another process, or another `RunFolder` of this one, has locked the folder.
+    pub fn lock(&self) -> Result<Arc<FolderLock>> {
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = held.upgrade() {
+            return Ok(lock);
+        }
+        fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, error))?;
+        let lock = Arc::new(FolderLock::acquire(&self.path)?);
+        *held = Arc::downgrade(&lock);
+        Ok(lock)
     }
 
     /// What is needed to go on.
@@ -72,7 +94,7 @@ impl RunFolder {
     /// What every epoch did.
     pub fn epochs(&self) -> Result<Vec<EpochReport>> {
         let path = self.file("metrics.jsonl");
-        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        let text = read_text(&path, REPORT_LIMIT)?;
         let epoch = |(number, line): (usize, &str)| {
             serde_json::from_str(line).map_err(|error| {
                 let fault = InputFault::new(
@@ -112,7 +134,7 @@ impl RunFolder {
             let fault = InputFault::new(self.path.display().to_string(), problem, Remedy::NameRun);
             return Err(fault.kind(FaultKind::Missing).into());
         }
-        let text = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
+        let text = read_text(&path, SETTINGS_LIMIT)?;
         RunConfig::from_toml(&path.display().to_string(), &text)
     }
 }

@@ -5,9 +5,10 @@
 //! the bit. Since the pass is on the disk before validation begins, validation and evaluation may
 //! use up the state in memory: there is only ever one.
 
-use crate::checkpoint::{Checkpoint, write_text};
+use crate::checkpoint::Checkpoint;
+use crate::disk::{FolderLock, REPORT_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
-use crate::evaluation::{evaluate, unwatched};
+use crate::evaluation::evaluate;
 use crate::model::{FeatureWidths, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule};
 use crate::results::Outcome;
@@ -19,8 +20,8 @@ use crate::training::RunContext;
 use crate::training::TrainedRun;
 use crate::training::{Progress, Selection, TrainingStream, mean_quality};
 use crate::training::{RunFolder, RunStore};
-use std::fs;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What training tells while it runs.
@@ -36,9 +37,22 @@ pub enum TrainEvent<'a> {
         /// Events it has.
         of: u64,
     },
+    /// A step of the validation after an epoch is done. Stopping here loses nothing but the
+    /// validation: the epoch's training is saved before it begins.
+    Validation {
+        /// The epoch.
+        epoch: u32,
+        /// Pairs scored.
+        done: u64,
+        /// Pairs it has.
+        of: u64,
+    },
     /// An epoch is done and validated.
     Epoch(&'a EpochReport),
 }
+
+/// Gets told what training does; [`ControlFlow::Break`] stops it.
+type TrainWatch<'a> = dyn FnMut(TrainEvent<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A run that is being trained.
 pub struct TrainingRun {
@@ -50,21 +64,30 @@ pub struct TrainingRun {
     progress: Progress,
     selection: Selection,
     provenance: Provenance,
+    /// Held while the run can write; a run in memory has none.
+    lock: Option<Arc<FolderLock>>,
+    /// Whether a validation was stopped, which leaves the trainer's state beyond the last save.
+    used_up: bool,
 }
 
 impl TrainingRun {
-    /// Starts a run in a folder that has none yet.
+    /// Starts a run in a folder that has none yet. The folder is locked against other writers for
+    /// as long as the run is there.
     pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<TrainingRun> {
-        if folder.holds_a_run() {
-            return Err(Error::Exists {
+        let refuse_a_run = || match folder.holds_a_run() {
+            false => Ok(()),
+            true => Err(Error::Exists {
                 path: folder.path().to_path_buf(),
                 what: "a run",
                 remedy: Remedy::ResumeOrOtherFolder,
-            });
-        }
+            }),
+        };
+        refuse_a_run()?;
         let store = RunStore::Folder(folder.clone());
         let mut run = TrainingRun::prepare(RunContext::new(config, stream)?, store)?;
-        fs::create_dir_all(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
+        run.lock = Some(folder.lock()?);
+        // Another process may have been faster.
+        refuse_a_run()?;
         run.save()?;
         // The settings come last: a folder that has them has everything.
         write_text(folder.file("config.toml"), &run.context.config.to_toml())?;
@@ -108,7 +131,9 @@ impl TrainingRun {
 
     fn resume_on(context: RunContext, folder: RunFolder) -> Result<TrainingRun> {
         let path = folder.last();
+        let lock = folder.lock()?;
         let mut run = TrainingRun::prepare(context, RunStore::Folder(folder.clone()))?;
+        run.lock = Some(lock);
         let checkpoint = Checkpoint::read(&path)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
@@ -120,12 +145,27 @@ impl TrainingRun {
         };
         run.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
         run.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
+        if !run.can_be_so_far() {
+            let problem = "says that training is where it cannot be";
+            return Err(InputFault::new(path.display().to_string(), problem, "start anew").into());
+        }
         if run.selection.best_epoch > 0 && !folder.best().exists() {
             return Err(folder.without_best(true));
         }
         run.provenance.load(run.trainer.as_mut(), &path, checkpoint)?;
         keep_metrics_before(&folder, run.progress.epoch)?;
         Ok(run)
+    }
+
+    /// Whether progress and selection, as a checkpoint has them, can be. Epochs are counted on from
+    /// there, so there has to be room.
+    fn can_be_so_far(&self) -> bool {
+        let (Progress { epoch, step, batches, .. }, selection) = (self.progress, self.selection);
+        (1..=u32::MAX / 2).contains(&epoch)
+            && step as usize <= self.training.steps()
+            && u64::from(batches) <= u64::from(step)
+            && selection.best_epoch <= epoch
+            && selection.waited <= epoch
     }
 
     fn prepare(context: RunContext, store: RunStore) -> Result<TrainingRun> {
@@ -176,6 +216,8 @@ impl TrainingRun {
             progress,
             selection,
             provenance,
+            lock: None,
+            used_up: false,
         })
     }
 
@@ -217,10 +259,11 @@ impl TrainingRun {
 
     /// Trains until it is finished or `watch` breaks; either way everything is saved. Returns
     /// whether it is finished.
-    pub fn run(
-        &mut self,
-        watch: &mut (dyn FnMut(TrainEvent<'_>) -> ControlFlow<()> + Send),
-    ) -> Result<bool> {
+    pub fn run(&mut self, watch: &mut TrainWatch<'_>) -> Result<bool> {
+        if std::mem::take(&mut self.used_up) {
+            let last = self.store.last()?;
+            self.provenance.load(self.trainer.as_mut(), &self.store.last_path(), last)?;
+        }
         while !self.is_finished() {
             let started = Instant::now();
             let of = self.training.events() as u64;
@@ -238,8 +281,15 @@ impl TrainingRun {
             let train_seconds = started.elapsed().as_secs_f64();
             self.save()?;
             self.trainer.swap_ema();
-            let report = self.validate(train_seconds, share)?;
+            let validated = self.validate(train_seconds, share, watch);
             self.trainer.swap_ema();
+            let report = match validated {
+                Err(Error::Interrupted) => {
+                    self.used_up = true;
+                    return Ok(false);
+                }
+                validated => validated?,
+            };
             if report.improved {
                 self.store.keep_as_best()?;
             }
@@ -261,11 +311,17 @@ impl TrainingRun {
     }
 
     /// The state streams on into validation.
-    fn validate(&mut self, train_seconds: f64, share: f64) -> Result<EpochReport> {
+    fn validate(
+        &mut self,
+        train_seconds: f64,
+        share: f64,
+        watch: &mut TrainWatch<'_>,
+    ) -> Result<EpochReport> {
         let started = Instant::now();
         let session = self.trainer.as_mut();
-        let outcomes =
-            evaluate(session, &self.context.stream.log, &self.validation, &mut unwatched)?;
+        let epoch = self.progress.epoch;
+        let mut watch = |done, of| watch(TrainEvent::Validation { epoch, done, of });
+        let outcomes = evaluate(session, &self.context.stream.log, &self.validation, &mut watch)?;
         let (ap, auc) = mean_quality(&outcomes);
         let row = |outcome: &Outcome| ValidationRow {
             negatives: outcome.negatives,
@@ -309,10 +365,16 @@ impl TrainingRun {
 /// Drops lines of epochs that will be done again.
 fn keep_metrics_before(folder: &RunFolder, epoch: u32) -> Result<()> {
     let path = folder.file("metrics.jsonl");
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+    if !path.exists() {
+        return Ok(());
+    }
+    let text = read_text(&path, REPORT_LIMIT)?;
     let earlier = |line: &&str| {
         serde_json::from_str::<EpochReport>(line).is_ok_and(|report| report.epoch < epoch)
     };
     let kept: String = text.lines().filter(earlier).flat_map(|line| [line, "\n"]).collect();
     write_text(path, &kept)
 }
+
+#[cfg(test)]
+mod tests;

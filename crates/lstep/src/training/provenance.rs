@@ -3,7 +3,7 @@
 //! A run that is gone on with, or asked, has to be the one that was begun. Files may move, and
 //! training may be made longer; anything else would give numbers that nobody trained.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, StreamExtent};
 use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::Trainer;
@@ -18,11 +18,13 @@ use std::path::Path;
 pub(crate) struct Provenance {
     stream: String,
     settings: RunConfig,
+    extent: StreamExtent,
 }
 
 impl Provenance {
     pub fn of(context: &RunContext) -> Provenance {
-        Provenance { stream: fingerprint(&context.stream), settings: decisive(&context.config) }
+        let (stream, settings) = (fingerprint(&context.stream), decisive(&context.config));
+        Provenance { stream, settings, extent: context.extent() }
     }
 
     /// The SHA-256 of the stream.
@@ -41,9 +43,10 @@ impl Provenance {
         &self,
         trainer: &mut dyn Trainer,
         path: &Path,
-        checkpoint: Checkpoint<'_>,
+        mut checkpoint: Checkpoint<'_>,
     ) -> Result<()> {
         self.check(path, &checkpoint)?;
+        checkpoint.set_extent(self.extent);
         trainer.load(checkpoint).map_err(|error| match error {
             // The trainer sees a checkpoint in memory and cannot know its file.
             Error::Incompatible(mut fault) => {

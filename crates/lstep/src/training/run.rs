@@ -66,7 +66,9 @@ impl TrainedRun {
             return Ok(trainer);
         }
         let mut trainer = self.context.trainer()?;
-        trainer.load(self.store.best()?)?;
+        let mut best = self.store.best()?;
+        best.set_extent(self.context.extent());
+        trainer.load(best)?;
         trainer.swap_ema();
         Ok(trainer)
     }

@@ -1,7 +1,8 @@
 //! Where a run keeps its checkpoints and its epochs: in a folder, or in memory.
 
 use super::RunFolder;
-use crate::checkpoint::{Checkpoint, append_line, duplicate};
+use crate::checkpoint::Checkpoint;
+use crate::disk::{append_line, duplicate};
 use crate::error::{InputFault, Result};
 use crate::results::EpochReport;
 use std::path::PathBuf;
@@ -35,6 +36,24 @@ impl RunStore {
                 kept.last = Some(checkpoint.into_owned());
                 Ok(())
             }
+        }
+    }
+
+    /// The last checkpoint.
+    pub fn last(&self) -> Result<Checkpoint<'static>> {
+        match self {
+            RunStore::Folder(folder) => Checkpoint::read(folder.last()),
+            RunStore::Memory(kept) => kept.last.clone().ok_or_else(|| {
+                InputFault::new("the run", "has no last checkpoint", "begin it anew").into()
+            }),
+        }
+    }
+
+    /// The last checkpoint's file, for messages.
+    pub fn last_path(&self) -> PathBuf {
+        match self {
+            RunStore::Folder(folder) => folder.last(),
+            RunStore::Memory(_) => "the run in memory".into(),
         }
     }
 

@@ -78,6 +78,14 @@ fn answer(
         }
     }
     asked.lock().expect("no panic").push(range.clone());
+    if path.strip_prefix("/moved").is_some_and(|rest| rest == offer.path) {
+        let (to, end) = (&offer.path, "Content-Length: 0\r\nConnection: close\r\n\r\n");
+        return write!(stream, "HTTP/1.1 302 Found\r\nLocation: {to}\r\n{end}");
+    }
+    if path.strip_prefix("/circle").is_some_and(|rest| rest == offer.path) {
+        let end = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+        return write!(stream, "HTTP/1.1 302 Found\r\nLocation: {path}\r\n{end}");
+    }
     if path != offer.path {
         return stream.write_all(
             b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",

@@ -199,7 +199,7 @@ impl Counts {
 
     /// Takes over what [`Counts::save`] wrote.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
-        let events = checkpoint.u32("traces.events")?.first().copied().unwrap_or(0);
+        let events = checkpoint.one_u32("traces.events")?;
         self.events = events;
         let keys = checkpoint.u64("traces.pairs")?;
         let traces = read(
@@ -221,8 +221,8 @@ impl Counts {
         {
             let counts = checkpoint.u32(&format!("traces.{name}"))?;
             let counts = read(counts, checkpoint.u64(&format!("traces.{name}_times"))?, events)?;
-            let decayed = checkpoint.f32(&format!("traces.{name}_decayed"))?.as_chunks().0;
-            if decayed.len() != counts.len() {
+            let (decayed, rest) = checkpoint.f32(&format!("traces.{name}_decayed"))?.as_chunks();
+            if decayed.len() != counts.len() || !rest.is_empty() {
                 let (left, right) = (decayed.len(), counts.len());
                 return Err(Error::LengthMismatch {
                     what: "stored nodes and their counts",
@@ -255,12 +255,18 @@ fn read(counts: &[u32], times: &[u64], events: u32) -> Result<Vec<Trace>> {
     let trace = |(&[count, event], &time): (&[u32; 2], &u64)| {
         let time = Time::new(f64::from_bits(time))
             .ok_or_else(|| refused("a stored time", &"not a number"))?;
-        if event > events {
+        // Who was never seen has no event.
+        if event > 0 && event >= events || count > 0 && events == 0 {
             return Err(refused("the event of a stored count", &event));
         }
         Ok(Trace { count, event, time })
     };
-    counts.as_chunks().0.iter().zip(times).map(trace).collect()
+    let (counts, rest) = counts.as_chunks();
+    if counts.len() != times.len() || !rest.is_empty() {
+        let (left, right) = (counts.len(), times.len());
+        return Err(Error::LengthMismatch { what: "stored counts and their times", left, right });
+    }
+    counts.iter().zip(times).map(trace).collect()
 }
 
 fn role(roles: &[Role], node: NodeId) -> Role {

@@ -206,9 +206,9 @@ impl Walks {
     /// Takes over what [`Walks::save`] wrote for the same width.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
         self.sums = checkpoint.take_f32("walks.sums")?;
-        self.events = checkpoint.u32("walks.events")?.first().copied().unwrap_or(0);
+        self.events = checkpoint.one_u32("walks.events")?;
         self.changed = checkpoint.u32("walks.changed")?.to_vec();
-        let expected = self.changed.len() * SUMS * self.width;
+        let expected = self.changed.len().saturating_mul(SUMS * self.width);
         if self.sums.len() != expected {
             let (left, right) = (self.sums.len(), expected);
             return Err(Error::LengthMismatch {

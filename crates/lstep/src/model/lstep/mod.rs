@@ -390,7 +390,7 @@ impl NodeEncoder for LstepEncoder {
     fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<LstepState> {
         let mut state = self.init(info);
         state.positions.load(checkpoint)?;
-        state.met = checkpoint.u32("state.met")?.iter().map(|&node| NodeId(node)).collect();
+        state.met = checkpoint.nodes("state.met")?.into_iter().collect();
         Ok(state)
     }
 

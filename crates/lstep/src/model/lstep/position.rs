@@ -154,22 +154,24 @@ impl Positions {
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
         let vectors = checkpoint.take_f32("positions.vectors")?;
         let rows = checkpoint.u32("positions.rows")?;
-        if rows.len() / 2 * self.width != vectors.len() {
+        if rows.len() % 2 != 0 || rows.len() / 2 * self.width != vectors.len() {
             return Err(Error::LengthMismatch {
                 what: "stored positions and their rows",
                 left: vectors.len(),
                 right: rows.len() / 2 * self.width,
             });
         }
-        self.snapshots = checkpoint.u32("positions.snapshots")?.first().copied().unwrap_or(0);
+        self.snapshots = checkpoint.one_u32("positions.snapshots")?;
         self.newest = checkpoint.u32("positions.newest")?.to_vec();
         self.rows =
             rows.chunks_exact(2).map(|row| ChangePoint { since: row[0], before: row[1] }).collect();
         self.vectors = vectors;
         self.free = checkpoint.u32("positions.free")?.to_vec();
-        let expiring = checkpoint.u32("positions.expiring")?.chunks_exact(3);
-        self.expiring = expiring.map(|e| Expiry { at: e[0], row: e[1], successor: e[2] }).collect();
-        if self.holds_together() {
+        let (expiring, rest) = checkpoint.u32("positions.expiring")?.as_chunks::<3>();
+        self.expiring =
+            (expiring.iter()).map(|&[at, row, successor]| Expiry { at, row, successor }).collect();
+        let most = checkpoint.extent().map_or(usize::MAX, |extent| extent.nodes);
+        if rest.is_empty() && self.newest.len() <= most && self.holds_together() {
             Ok(())
         } else {
             let (what, value) = ("stored positions", "rows that do not belong together");
@@ -177,25 +179,52 @@ impl Positions {
         }
     }
 
-    /// Whether every row that is named exists, and each node's rows lead from a snapshot that has
-    /// been to earlier ones: a file that somebody made up may say anything.
+    /// Whether the rows are what snapshots leave: a file that somebody made up may say anything.
+    ///
+    /// Every row is free or belongs to one node, whose rows lead from a snapshot that has been to
+    /// earlier ones. Each superseded row expires once, when the window has left it behind.
     fn holds_together(&self) -> bool {
-        let exists = |&row: &u32| (row as usize) < self.rows.len();
-        let chain = |&newest: &u32| {
+        // No run has two thousand million steps, and later snapshots must not overflow.
+        const MOST: u32 = 1 << 31;
+        if self.snapshots >= MOST || self.window >= MOST as usize {
+            return false;
+        }
+        let mut taken = vec![false; self.rows.len()];
+        let mut superseded = 0;
+        for &newest in &self.newest {
             let (mut row, mut after) = (newest, self.snapshots);
             while row != NONE {
-                match self.rows.get(row as usize) {
-                    Some(point) if point.since < after => {
-                        (row, after) = (point.before, point.since);
-                    }
-                    _ => return false,
+                let Some(point) = self.rows.get(row as usize).filter(|point| point.since < after)
+                else {
+                    return false;
+                };
+                if std::mem::replace(&mut taken[row as usize], true) {
+                    return false;
                 }
+                superseded += usize::from(point.before != NONE);
+                (row, after) = (point.before, point.since);
             }
-            true
+        }
+        let expires = |entry: &Expiry| {
+            entry.row != NONE
+                && self.rows.get(entry.successor as usize).is_some_and(|successor| {
+                    successor.before == entry.row
+                        && taken[entry.successor as usize]
+                        && entry.at > self.snapshots
+                        && u64::from(entry.at) == u64::from(successor.since) + self.window as u64
+                })
         };
-        self.free.iter().all(exists)
-            && self.expiring.iter().all(|entry| exists(&entry.row) && exists(&entry.successor))
-            && self.newest.iter().all(chain)
+        let mut successors: Vec<u32> = self.expiring.iter().map(|entry| entry.successor).collect();
+        successors.sort_unstable();
+        successors.dedup();
+        superseded == self.expiring.len()
+            && successors.len() == self.expiring.len()
+            && self.expiring.iter().all(expires)
+            && self.expiring.iter().is_sorted_by_key(|entry| entry.at)
+            && self.free.iter().all(|&row| {
+                taken.get_mut(row as usize).is_some_and(|taken| !std::mem::replace(taken, true))
+            })
+            && taken.iter().all(|taken| *taken)
     }
 
     fn room(&mut self) -> u32 {

@@ -306,7 +306,13 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
 
     fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<Memories> {
         let mut memories = self.init(info);
-        memories.load(checkpoint)?;
+        // A stream without features has shorter messages.
+        let plain = 2 * self.widths.node + self.time.width();
+        let widths = match checkpoint.extent() {
+            Some(extent) => plain + extent.event_features..=plain + extent.event_features,
+            None => plain..=plain + self.widths.edge,
+        };
+        memories.load(checkpoint, widths)?;
         Ok(memories)
     }
 }

@@ -1,9 +1,10 @@
 //! The table of memories: a vector for each node that has interacted, and a message that is not
 //! yet part of it.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::{Error, Result};
 use crate::event::NodeId;
+use std::ops::RangeInclusive;
 
 /// Memories and pending messages. A node that has not interacted has neither.
 #[derive(Debug, Clone)]
@@ -134,17 +135,21 @@ impl Memories {
         checkpoint.push_u64("state.sent", bits(&self.sent));
     }
 
-    /// Takes over what [`Memories::save`] wrote.
-    pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
+    /// Takes over what [`Memories::save`] wrote, with messages of one of these widths.
+    pub fn load(
+        &mut self,
+        checkpoint: &mut Checkpoint<'_>,
+        message_widths: RangeInclusive<usize>,
+    ) -> Result<()> {
         let times =
             |bits: &[u64]| bits.iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<f64>>();
-        for &node in checkpoint.u32("state.nodes")? {
-            self.row_or_new(NodeId(node));
+        for node in checkpoint.nodes("state.nodes")? {
+            self.row_or_new(node);
         }
         self.memories = checkpoint.take_f32("state.memories")?;
         self.changed = times(checkpoint.u64("state.changed")?);
-        self.message_width =
-            checkpoint.u64("state.message_width")?.first().map_or(0, |&width| width as usize);
+        let message_width = checkpoint.one_u64("state.message_width")?;
+        self.message_width = usize::try_from(message_width).unwrap_or(usize::MAX);
         self.messages = checkpoint.take_f32("state.messages")?;
         self.sent = times(checkpoint.u64("state.sent")?);
         // A file that somebody made up may say anything.
@@ -163,6 +168,20 @@ impl Memories {
             if left != right {
                 return Err(Error::LengthMismatch { what, left, right });
             }
+        }
+        // Whoever has a memory has been sent a message, of the one width that the model makes.
+        if rows == 0 && self.message_width != 0
+            || rows > 0 && !message_widths.contains(&self.message_width)
+        {
+            let width = self.message_width;
+            return Err(impossible(format!("has messages of {width} numbers for {rows} memories")));
+        }
+        // A time that is not a number says that no message is pending.
+        let finite = |time: &f64| time.is_finite();
+        if !self.changed.iter().all(finite)
+            || !self.sent.iter().all(|time| time.is_nan() || finite(time))
+        {
+            return Err(impossible("has memories that changed at no time"));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! From TGB's files and rule to passes over the stream.
 
 use super::{Generator, TgbColumns};
+use crate::disk::path_text;
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Names, NodeId};
 use crate::protocol::numbered::Numbered;
@@ -31,6 +32,7 @@ pub struct TgbProtocol {
     pub dataset: String,
     /// Folder with the benchmark's own negatives, `NAME_val_ns.pkl` and `NAME_test_ns.pkl`, perhaps
     /// with a version.
+    #[serde(default, with = "path_text::option")]
     pub folder: Option<PathBuf>,
     /// The order of events that share a time. The benchmark's is that of the file.
     #[serde(default, skip_serializing_if = "Ties::is_file")]

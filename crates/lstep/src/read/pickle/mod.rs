@@ -10,17 +10,21 @@ mod lists;
 mod machine;
 mod number;
 
-use crate::error::{Error, InputFault, Result};
+use crate::disk::read_bytes;
+use crate::error::{InputFault, Result};
 pub use lists::{NegativeLists, Positive};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// The most bytes of a file of negatives. Those of tgbl-flight have about 1 GB.
+const LARGEST: u64 = 16 << 30;
 
 /// Reads a file of negatives.
 ///
 /// Refuses what is not a dictionary from (source, destination, time) to an array of destinations.
 pub fn read(path: impl AsRef<Path>) -> Result<NegativeLists> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+    let bytes = read_bytes(path, LARGEST)?;
     parse(&path.display().to_string(), &bytes)
 }
 

@@ -6,7 +6,8 @@
 //! column of zeros, as the benchmark does, and read as absent.
 
 use super::layout::{id_range, number};
-use super::{write_file, write_lines, write_text};
+use super::{write_lines, write_text};
+use crate::disk::write_file;
 use crate::error::Error;
 use crate::event::{Names, NodeId};
 use crate::read::npy::write_npy;
@@ -48,13 +49,12 @@ pub(super) fn write(path: &Path, data: &Dataset) -> Result<[PathBuf; 2]> {
 
     let features = data.events.features();
     let width = features.width().max(1);
-    write_file(&events, |mut out| {
+    write_file(&events, |out| {
         let row = |row: usize| match row.checked_sub(1).filter(|_| features.width() > 0) {
             Some(event) => features.row(event),
             None => &zeros[..width],
         };
-        write_npy(&mut out, width, (0..data.events.len() + 1).map(row))?;
-        out.flush()
+        write_npy(out, width, (0..data.events.len() + 1).map(row))
     })?;
 
     let features = &data.node_features;
@@ -62,13 +62,12 @@ pub(super) fn write(path: &Path, data: &Dataset) -> Result<[PathBuf; 2]> {
     let most = numbers.iter().copied().max().unwrap_or(0);
     let mut owners = vec![None; most as usize + 1];
     numbers.iter().enumerate().for_each(|(node, &row)| owners[row as usize] = Some(node));
-    write_file(&nodes, |mut out| {
+    write_file(&nodes, |out| {
         let row = |row: usize| match owners[row].filter(|_| features.width() > 0) {
             Some(node) => features.row(node),
             None => &zeros[..width],
         };
-        write_npy(&mut out, width, (0..owners.len()).map(row))?;
-        out.flush()
+        write_npy(out, width, (0..owners.len()).map(row))
     })?;
 
     write_text(path, |out| {

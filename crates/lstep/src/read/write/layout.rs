@@ -4,6 +4,7 @@
 //! reader needs. [`write_as`] then writes all the files of the layout.
 
 use super::{dgb, jodie, nodes, write_events};
+use crate::disk::path_text;
 use crate::error::{Argument, Error, Front, Plain, Remedy};
 use crate::event::{Clock, Name, NodeId, Unit};
 use crate::read::options::Format;
@@ -105,6 +106,7 @@ pub struct Written {
     /// The form.
     pub layout: Layout,
     /// The files, the events first.
+    #[serde(serialize_with = "path_text::list::serialize")]
     pub files: Vec<PathBuf>,
 }
 

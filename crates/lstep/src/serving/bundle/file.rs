@@ -20,7 +20,7 @@
 //! where it begins.
 
 use super::{Bundle, BundleInfo};
-use crate::checkpoint::{Checkpoint, Tensor, Values};
+use crate::checkpoint::{Checkpoint, StreamExtent, Tensor, Values};
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Clock, Events, Features, Ids, Names, NodeId, NodeSet, Side, Time};
 use crate::graph::EventLog;
@@ -184,7 +184,8 @@ impl Bundle {
             Some(tensor)
         });
         let model = Checkpoint { tensors: model.collect(), ..Checkpoint::default() };
-        let trainer = about.trainer(&info, model)?;
+        let extent = StreamExtent { nodes: names.len(), event_features: events.features().width() };
+        let trainer = about.trainer(&info, extent, model)?;
         let log = EventLog::new(events).with_node_features(node_features);
         let destinations = candidates.into_iter().collect();
         let live = Live::resume(log, trainer);

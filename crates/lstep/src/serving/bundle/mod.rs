@@ -7,7 +7,7 @@
 
 mod file;
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, StreamExtent};
 use crate::error::Result;
 use crate::event::{Clock, Names, NodeSet};
 use crate::model::{OptimizerConfig, StreamInfo, Trainer};
@@ -94,7 +94,7 @@ impl Bundle {
 
     /// A second bundle that goes its own way. O(events and weights).
     pub fn duplicate(&self) -> Result<Bundle> {
-        let trainer = self.about.trainer(&self.info, self.model())?;
+        let trainer = self.about.trainer(&self.info, self.extent(), self.model())?;
         Ok(Bundle {
             live: Live::resume(self.live.log().clone(), trainer),
             names: self.names.clone(),
@@ -103,6 +103,12 @@ impl Bundle {
             info: self.info.clone(),
             about: self.about.clone(),
         })
+    }
+
+    /// What its stream allows in a state.
+    fn extent(&self) -> StreamExtent {
+        let event_features = self.live.log().events().features().width();
+        StreamExtent { nodes: self.names.len(), event_features }
     }
 
     /// The weights and the state, without what only training needs.
@@ -120,7 +126,12 @@ impl Bundle {
 
 impl BundleInfo {
     /// The model, with the weights and the state that [`Bundle::model`] gave.
-    fn trainer(&self, info: &StreamInfo, mut model: Checkpoint<'_>) -> Result<Box<dyn Trainer>> {
+    fn trainer(
+        &self,
+        info: &StreamInfo,
+        extent: StreamExtent,
+        mut model: Checkpoint<'_>,
+    ) -> Result<Box<dyn Trainer>> {
         let RunConfig { model: config, train, .. } = &self.settings;
         // The weights are those that are used: a mean of them, if there was one, is in its place.
         let optimizer = OptimizerConfig { ema: 0.0, ..train.optimizer() };
@@ -136,6 +147,7 @@ impl BundleInfo {
             }
         }
         model.push_u64("adam.steps", vec![0]);
+        model.set_extent(extent);
         trainer.load(model)?;
         Ok(trainer)
     }

@@ -1,6 +1,8 @@
 use super::*;
+use crate::checkpoint::spoil;
 use crate::event::Name;
 use crate::model::registry;
+use crate::rng::KeyedRng;
 use crate::serving::fixture::{bundle, tiny};
 use crate::serving::{NewEvent, Scorer};
 use std::fs;
@@ -192,4 +194,47 @@ fn a_model_whose_weights_or_state_do_not_fit_is_refused() {
             }
         }
     }
+}
+
+/// A digest tells that nobody altered what somebody wrote, and not that it can be. Every number may
+/// be refused or used; nothing may panic, hang or take memory without bounds.
+#[test]
+fn a_single_number_that_was_changed_never_hurts() {
+    let (mut read, mut refused) = (0, 0);
+    for (number, name) in learned().into_iter().enumerate() {
+        let bundle = bundle(name);
+        let mut draw = KeyedRng::new(&[0x5b01, number as u64]);
+        for round in 0..420 {
+            let mut file = bundle.checkpoint();
+            // A model has far more weights than other numbers.
+            let weights = round % 10 == 0;
+            let changed = spoil::change_one(&mut file, &mut draw, |tensor| {
+                tensor.starts_with("model.weight.") == weights
+            });
+            let started = std::time::Instant::now();
+            let used = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let Ok(bundle) = Bundle::of_file("model.lstep".into(), file) else { return false };
+                let mut scorer = Scorer::from(bundle);
+                let source = scorer.bundle().names().name(NodeId(4)).to_string();
+                let _ = scorer.top(&source, None, 100);
+                let times = scorer.bundle().live.log().events().times();
+                let time = times.last().copied().expect("events");
+                let event = |source, destination| NewEvent {
+                    source: Name::Integer(source),
+                    destination: Name::Integer(destination),
+                    time,
+                    features: &[],
+                    node_features: [&[]; 2],
+                };
+                let _ = scorer.observe(&[event(4, 7), event(5, 1), event(7, 31)]);
+                let _ = scorer.top(&source, None, 100);
+                true
+            }));
+            let used = used.unwrap_or_else(|_| panic!("{name}: {changed}"));
+            assert!(started.elapsed().as_secs() < 10, "{name}: {changed}");
+            if used { read += 1 } else { refused += 1 }
+        }
+    }
+    assert!(read + refused >= 2_000 && refused > 300, "{read} read, {refused} refused");
+    assert!(spoil::peak_memory().is_none_or(|bytes| bytes < 1 << 30));
 }
