@@ -8,8 +8,8 @@ use lstep::model::{Model, Session, StreamInfo, open};
 use lstep::query::{Queries, Row, Scores};
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a cheat may use besides what it is asked.
 struct Asked<'a> {
