@@ -83,6 +83,19 @@ impl Spread {
             values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count as f64;
         (count > 0).then_some(Spread { mean, deviation: variance.sqrt(), count, mark: None })
     }
+
+    /// The 95 % interval of the mean over seeds, by Student's t; nothing for one seed, which tells
+    /// nothing of others.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        // Two-sided 95 % quantiles for 1, 2, ... degrees of freedom.
+        const QUANTILES: [f64; 10] =
+            [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+        let free = self.count.checked_sub(1).filter(|&free| free > 0)?;
+        let quantile = QUANTILES.get(free - 1).copied().unwrap_or(2.2);
+        // The deviation kept is that of the population.
+        let half = quantile * self.deviation / (free as f64).sqrt();
+        Some((self.mean - half, self.mean + half))
+    }
 }
 
 /// A row of a table.
@@ -272,6 +285,14 @@ pub fn average_ranks(rows: &[Vec<Option<f64>>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_students() {
+        // The standard error is 0.02 / sqrt(3), and t of two degrees of freedom 4.303.
+        let (low, high) = Spread::of(&[0.70, 0.72, 0.74]).expect("three").interval().expect("two");
+        assert!((low - 0.670_317).abs() < 1e-4 && (high - 0.769_683).abs() < 1e-4, "{low} {high}");
+        assert_eq!(Spread::of(&[0.5]).expect("one").interval(), None);
+    }
 
     #[test]
     fn the_deviation_is_that_of_the_population() {

@@ -129,20 +129,40 @@ fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
         .collect();
     let best = |row: &TableRow, wanted: bool| {
         let cells = row.cells.iter().zip(&learned).filter(|(_, learned)| **learned == wanted);
-        cells.filter_map(|(cell, _)| Some(cell.as_ref()?.mean)).max_by(f64::total_cmp)
+        cells
+            .filter_map(|(cell, _)| cell.as_ref())
+            .max_by(|a, b| a.mean.total_cmp(&b.mean))
+            .map(|cell| (cell.mean, cell.interval()))
     };
-    let both: Vec<(f64, f64)> =
+    let both: Vec<_> =
         main.rows.iter().filter_map(|row| Some((best(row, true)?, best(row, false)?))).collect();
-    let behind = both.iter().filter(|(learned, counted)| learned <= counted).count();
-    let told = format!(
-        "{behind} of {} datasets, a model that only counts is as good as every learned one",
-        both.len()
-    );
-    match behind {
-        _ if both.is_empty() => {}
-        0 => page
-            .fine("On every dataset a learned model is better than every model that only counts."),
-        _ => page.warning(&format!("On {told} ({}).", main.title())),
+    let behind = both.iter().filter(|(learned, counted)| learned.0 <= counted.0).count();
+    let shown = both
+        .iter()
+        .filter(|(learned, counted)| learned.1.is_some_and(|(low, _)| low > counted.0))
+        .count();
+    let (datasets, title) = (both.len(), main.title());
+    if datasets == 0 {
+        return;
+    }
+    if shown == datasets {
+        page.fine(
+            "On every dataset a learned model is better than every model that only counts, and so \
+             is its whole 95 % interval over seeds.",
+        );
+    } else if behind > 0 {
+        page.warning(&format!(
+            "On {behind} of {datasets} datasets, a model that only counts is as good as every \
+             learned one ({title})."
+        ));
+    }
+    let open = datasets - shown - behind;
+    if open > 0 {
+        page.warning(&format!(
+            "On {open} of {datasets} datasets the best learned model has the higher mean, but its \
+             95 % interval over seeds does not exclude the best model that only counts: use more \
+             seeds ({title})."
+        ));
     }
 }
 

@@ -134,6 +134,11 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
             against.high
         );
         match against.verdict {
+            Verdict::Better if place == 0 && evaluated.report.tie_warning().is_some() => {
+                page.warning(&format!(
+                    "Better than counting, but the order of tied rows may be why: {told}."
+                ));
+            }
             Verdict::Better if place == 0 => page.fine(&format!("Learning pays here: {told}.")),
             Verdict::Better => {}
             Verdict::Worse => page.warning(&format!(
