@@ -45,6 +45,13 @@ impl KeyedRng {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Puts values into a random order, every one equally likely (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, values: &mut [T]) {
+        for place in (1..values.len()).rev() {
+            values.swap(place, self.below(place as u64 + 1) as usize);
+        }
+    }
+
     /// A number in [0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {

@@ -161,7 +161,7 @@ fn compare(
     let optimizer = OptimizerConfig { adam, ..OptimizerConfig::default() };
     let step =
         if let StepRule::Events(events) = protocol.step { events } else { Check::default().step };
-    let trial = Trial {
+    let trial = LeakTrial {
         log: &log,
         training: &training,
         validation: &validation,
@@ -270,7 +270,7 @@ impl Subject {
 }
 
 /// What both models go through.
-struct Trial<'a> {
+struct LeakTrial<'a> {
     log: &'a EventLog,
     training: &'a TrainingStream,
     validation: &'a EvalPass,
@@ -279,18 +279,18 @@ struct Trial<'a> {
 }
 
 /// What became of one of them.
-struct Verdict {
+struct TrialOutcome {
     epoch: u32,
     outcomes: Vec<Outcome>,
     breaches: Vec<Breach>,
 }
 
-impl Trial<'_> {
+impl LeakTrial<'_> {
     fn run(
         &self,
         mut trainer: Box<dyn Trainer>,
         watch: &mut (dyn FnMut(&Progress, u64, u64) + Send),
-    ) -> Result<Verdict> {
+    ) -> Result<TrialOutcome> {
         let of = self.training.events() as u64;
         let mut selection = Selection::default();
         let mut best = trainer.fork();
@@ -318,7 +318,7 @@ impl Trial<'_> {
         let first = first.with_node_features(self.log.node_features().clone());
         let fork = |_: &Opening<'_>| Ok(fresh.fork());
         let breaches = check_model(&Submission::new(&fork), &first, self.check)?.breaches();
-        Ok(Verdict { epoch: selection.best_epoch, outcomes, breaches })
+        Ok(TrialOutcome { epoch: selection.best_epoch, outcomes, breaches })
     }
 }
 

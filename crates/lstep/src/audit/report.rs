@@ -94,12 +94,10 @@ pub fn audit(
     let open = |_: &Opening<'_>| trained.before_the_first_event();
     let reopen = |_: &Opening<'_>| reopened.before_the_first_event();
     let learn = |opening: &Opening<'_>| learn(&trained, opening);
-    let submission = Submission::new(&open).reopened_by(&reopen);
+    let submission = Submission::new(&open).reopened_by(&reopen).learned_by(&learn);
     let mut findings: Option<Findings> = None;
     let mut rounds = 0;
     while rounds < options.rounds.max(1) || started.elapsed() < options.time {
-        // What training depends on does not change with the questions: once is enough.
-        let submission = if rounds == 0 { submission.learned_by(&learn) } else { submission };
         let seed = options.seed + rounds;
         let found = check_model(&submission, &log, Check { seed, ..check })?;
         match &mut findings {

@@ -1,16 +1,16 @@
 //! How much of a score hangs on the order of rows that share a time.
 //!
 //! Nobody could have known that order when the events happened, but a state that follows in steps
-//! reads it. So the model is evaluated with the rows as the file has them, and with rows of one time
-//! shuffled. Beside it stands an oracle that knows every pair of the test part and nothing of its
-//! order: a number above the oracle's is not knowledge of who meets whom.
+//! reads it. So the model is evaluated with the rows as the file has them, and with rows of one
+//! time shuffled. Beside it stands an oracle that knows every pair of the test part and nothing of
+//! its order: a number above the oracle's is not knowledge of who meets whom.
 
 use crate::error::Result;
 use crate::evaluation::{evaluate, train_observing, unwatched};
 use crate::event::{Event, pair_key};
 use crate::graph::{Past, Revealed};
 use crate::model::{Model, Session, StreamInfo, open};
-use crate::protocol::{EvalScope, Part, Protocol, Subject, Ties, Visibility};
+use crate::protocol::{EvalScope, Part, Plan, Protocol, StreamProtocol, Subject, Ties, Visibility};
 use crate::query::{Queries, Scores};
 use crate::stream::{Stream, info, tied_events};
 use crate::training::TrainedRun;
@@ -44,53 +44,58 @@ pub(super) fn ties(trained: &TrainedRun) -> Result<Option<TiesReport>> {
         return Ok(None);
     }
     let protocol = trained.config().protocol.clone().with_ties(Ties::File);
-    let measured = |protocol: &Protocol, ties: Ties| {
-        let stream = trained.stream().with_ties(ties);
-        average_precision(&stream, protocol, &|_| trained.before_the_first_event())
-    };
-    let strict = match &protocol {
+    let opened = |_: &StreamInfo| trained.before_the_first_event();
+    let in_file = Laid::new(trained.stream(), &protocol)?;
+    let shuffled = trained.stream().with_ties(Ties::Shuffled);
+    let strict_ap = match &protocol {
         Protocol::Stream(stream) => {
-            let mut strict = stream.clone();
-            strict.visibility = Visibility::Strict;
-            Some(measured(&Protocol::from(strict), Ties::File)?)
+            let strict = StreamProtocol { visibility: Visibility::Strict, ..stream.clone() };
+            let laid = Laid::new(trained.stream(), &Protocol::from(strict))?;
+            Some(laid.average_precision(&opened)?)
         }
         _ => None,
     };
-    let oracle = |stream: &Stream| {
-        let plan = protocol.plan(Subject { events: stream.log.events(), names: &stream.names })?;
-        let test = plan.split().test.clone();
-        let pairs = test.map(|number| {
-            let event = stream.log.events().at(number as usize);
-            pair_key(event.source, event.destination)
-        });
-        let oracle = GraphOracle { pairs: pairs.collect() };
-        average_precision(stream, &protocol, &move |info| Ok(open(oracle.clone(), info)))
-    };
+    let pairs = in_file.plan.split().test.clone().map(|number| {
+        let event = events.at(number as usize);
+        pair_key(event.source, event.destination)
+    });
+    let oracle = GraphOracle { pairs: pairs.collect() };
     Ok(Some(TiesReport {
         tied_share,
-        file_ap: measured(&protocol, Ties::File)?,
-        shuffled_ap: measured(&protocol, Ties::Shuffled)?,
-        strict_ap: strict,
-        oracle_ap: oracle(trained.stream())?,
+        file_ap: in_file.average_precision(&opened)?,
+        shuffled_ap: Laid::new(&shuffled, &protocol)?.average_precision(&opened)?,
+        strict_ap,
+        oracle_ap: in_file.average_precision(&|info| Ok(open(oracle.clone(), info)))?,
     }))
 }
 
-/// AP on the test part against the protocol's usual negatives, by a model that observes the stream
-/// from its first event on.
-fn average_precision(
-    stream: &Stream,
-    protocol: &Protocol,
-    opened: &dyn Fn(&StreamInfo) -> Result<Box<dyn Session>>,
-) -> Result<f64> {
-    let subject = Subject { events: stream.log.events(), names: &stream.names };
-    let plan = protocol.plan(subject)?;
-    let mut scope = protocol.scope(&EvalScope::default());
-    scope.parts = vec![Part::Test];
-    let mut session = opened(&info(&stream.log, plan.split()))?;
-    train_observing(session.as_mut(), &stream.log, plan.split(), protocol.step())?;
-    let passes = plan.passes(subject, &scope)?;
-    let outcomes = evaluate(session.as_mut(), &stream.log, &passes[0], &mut unwatched)?;
-    Ok(outcomes[0].ap)
+/// A protocol laid over a stream.
+struct Laid<'a> {
+    stream: &'a Stream,
+    plan: Plan,
+}
+
+impl<'a> Laid<'a> {
+    fn new(stream: &'a Stream, protocol: &Protocol) -> Result<Laid<'a>> {
+        let subject = Subject { events: stream.log.events(), names: &stream.names };
+        Ok(Laid { stream, plan: protocol.plan(subject)? })
+    }
+
+    /// AP on the test part against the protocol's usual negatives, by a model that observes the
+    /// stream from its first event on.
+    fn average_precision(
+        &self,
+        opened: &dyn Fn(&StreamInfo) -> Result<Box<dyn Session>>,
+    ) -> Result<f64> {
+        let (Stream { log, names, .. }, protocol) = (self.stream, self.plan.protocol());
+        let mut scope = protocol.scope(&EvalScope::default());
+        scope.parts = vec![Part::Test];
+        let mut session = opened(&info(log, self.plan.split()))?;
+        train_observing(session.as_mut(), log, self.plan.split(), protocol.step())?;
+        let passes = self.plan.passes(Subject { events: log.events(), names }, &scope)?;
+        let outcomes = evaluate(session.as_mut(), log, &passes[0], &mut unwatched)?;
+        Ok(outcomes[0].ap)
+    }
 }
 
 /// Knows which pairs meet at all in a part of the stream. No model: it has seen the future.

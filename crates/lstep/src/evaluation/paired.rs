@@ -6,6 +6,7 @@
 //! says nothing about other seeds of training; `compare` has those.
 
 use super::ScoreLog;
+use crate::results::Verdict;
 use crate::rng::KeyedRng;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +25,9 @@ pub struct PairedDifference {
 }
 
 impl PairedDifference {
-    /// Whether the interval is on one side of zero.
-    pub fn excludes_zero(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
+    /// What the interval says about the first model.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.low, self.high)
     }
 }
 
@@ -167,14 +168,14 @@ mod tests {
         let found = paired_difference(&one, &other).expect("some rows");
         assert!((found.difference - expected).abs() < 1e-12, "{found:?}");
         assert!(found.low < found.difference && found.difference < found.high);
-        assert!(found.excludes_zero());
+        assert_eq!(found.verdict(), Verdict::Better);
     }
 
     #[test]
     fn equal_skill_is_not_told_apart_and_equal_answers_have_no_interval() {
         let (one, other) = (record(&noisy(0.8, 3)), record(&noisy(0.8, 4)));
         let found = paired_difference(&one, &other).expect("some rows");
-        assert!(!found.excludes_zero(), "{found:?}");
+        assert_eq!(found.verdict(), Verdict::NotToldApart, "{found:?}");
         let found = paired_difference(&one, &one).expect("some rows");
         assert_eq!((found.difference, found.low, found.high), (0.0, 0.0, 0.0));
     }
@@ -185,7 +186,8 @@ mod tests {
         let covered = (0..60)
             .filter(|&n| {
                 let (one, other) = (record(&noisy(0.7, 100 + n)), record(&noisy(0.7, 900 + n)));
-                !paired_difference(&one, &other).expect("some rows").excludes_zero()
+                let found = paired_difference(&one, &other).expect("some rows");
+                found.verdict() == Verdict::NotToldApart
             })
             .count();
         assert!((51..=60).contains(&covered), "{covered} of 60");

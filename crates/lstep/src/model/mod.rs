@@ -4,7 +4,7 @@
 //! change the state, writing only. Nothing else reaches it: there are no labels in the queries and
 //! no future in the past. A [`Session`] is a model joined with its state, so that the loops above
 //! need not know which model they run. [`laws`](crate::audit::laws) says what every model has to
-//! keep. Depends on `graph` and `protocol`'s queries.
+//! keep. Depends on `graph` and `query`.
 
 mod batch;
 mod cache;

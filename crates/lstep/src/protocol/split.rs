@@ -72,13 +72,10 @@ impl Split {
     }
 
     /// Everything before event `validation_from` trains, the rest is validation, and there is no
-    /// test: a split at a number, whatever the times are.
-    ///
-    /// # Panics
-    /// If nothing is left to train.
+    /// test: a split at a number, whatever the times are. There has to be an event.
     pub fn at(events: &Events, validation_from: u32) -> Split {
         let end = events.len() as u32;
-        let last = validation_from.checked_sub(1).expect("something trains");
+        let last = validation_from.saturating_sub(1);
         let mut split = Split {
             train: 0..validation_from,
             validation: validation_from..end,

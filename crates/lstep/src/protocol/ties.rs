@@ -33,9 +33,7 @@ pub fn shuffle_ties(events: &Events, key: u64) -> Events {
     let mut order: Vec<usize> = (0..events.len()).collect();
     let mut draw = KeyedRng::new(&[key, 0x71e5]);
     for tied in order.chunk_by_mut(|&a, &b| events.times()[a] == events.times()[b]) {
-        for place in (1..tied.len()).rev() {
-            tied.swap(place, draw.below(place as u64 + 1) as usize);
-        }
+        draw.shuffle(tied);
     }
     let width = events.features().width();
     let values = order.iter().flat_map(|&number| events.features().row(number)).copied();

@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::evaluation::{
     EvalProgress, ScoreLog, evaluate_recording, paired_difference, train_observing,
 };
-use crate::model::ModelConfig;
+use crate::model::{ModelConfig, Session};
 use crate::protocol::EvalScope;
-use crate::results::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
+use crate::results::{AgainstCounting, EvaluationReport, ResultRow};
 use crate::training::TrainedRun;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -55,6 +55,8 @@ impl TrainedRun {
         let mut model =
             ScoredModel { name: name.clone(), results: Vec::new(), records: Vec::new() };
         let mut counting: Vec<ScoredModel> = Vec::new();
+        // Every pass goes on from the state after training, which is made once.
+        let after_training = self.counting_after_training()?;
         for pass in &passes {
             let mut records = ScoreLog::of_pass(pass);
             let mut told = |done, of| watch(EvalProgress { model: &name, done, of });
@@ -62,19 +64,17 @@ impl TrainedRun {
                 evaluate_recording(self.trainer()?.as_mut(), log, pass, &mut told, &mut records)?;
             model.results.extend(self.rows(&self.config().model, pass, outcomes));
             model.records.extend(records);
-            for (place, config) in ModelConfig::counting_models().iter().enumerate() {
+            for (place, (config, session)) in after_training.iter().enumerate() {
                 let name = config.to_string();
-                let mut session = config.open(&self.context.info)?;
-                train_observing(
-                    session.as_mut(),
-                    log,
-                    self.split(),
-                    self.config().protocol.step(),
-                )?;
                 let mut records = ScoreLog::of_pass(pass);
                 let mut told = |done, of| watch(EvalProgress { model: &name, done, of });
-                let outcomes =
-                    evaluate_recording(session.as_mut(), log, pass, &mut told, &mut records)?;
+                let outcomes = evaluate_recording(
+                    session.fork().as_mut(),
+                    log,
+                    pass,
+                    &mut told,
+                    &mut records,
+                )?;
                 let results = self.rows(config, pass, outcomes);
                 match counting.get_mut(place) {
                     Some(scored_model) => {
@@ -88,6 +88,17 @@ impl TrainedRun {
         let mut report = self.report(model.results.clone());
         report.against_counting = against_counting(&model, &counting);
         Ok(EvaluationWithBaselines { model, counting, report, asking_seconds })
+    }
+
+    /// All counting models, each with the session that has observed training.
+    fn counting_after_training(&self) -> Result<Vec<(ModelConfig, Box<dyn Session>)>> {
+        let step = self.config().protocol.step();
+        let observed = |config: ModelConfig| {
+            let mut session = config.open(&self.context.info)?;
+            train_observing(session.as_mut(), &self.stream().log, self.split(), step)?;
+            Ok((config, session))
+        };
+        ModelConfig::counting_models().into_iter().map(observed).collect()
     }
 }
 
@@ -112,7 +123,7 @@ fn against_counting(model: &ScoredModel, counting: &[ScoredModel]) -> Vec<Agains
                 difference: value(row) - value(rival),
                 low: found.low,
                 high: found.high,
-                verdict: Verdict::of(found.low, found.high),
+                verdict: found.verdict(),
             })
         })
         .collect()

@@ -17,7 +17,7 @@ pub use questions::Questions;
 use crate::error::Result;
 use crate::graph::EventLog;
 use crate::model::{ModelConfig, Session, StreamInfo};
-use questions::Plan;
+use questions::Probes;
 use std::fmt;
 use std::time::Duration;
 use trial::Trial;
@@ -245,17 +245,17 @@ pub fn check_config(config: &ModelConfig, log: &EventLog, check: Check) -> Resul
 
 /// Checks all laws for a model.
 pub fn check_model(submission: &Submission<'_>, log: &EventLog, check: Check) -> Result<Findings> {
-    let plan = Plan::new(log, check);
-    let mut trial = Trial::new(*submission, log, &plan, check)?;
+    let probes = Probes::new(log, check);
+    let mut trial = Trial::new(*submission, log, &probes, check)?;
     for law in Law::ALL {
         trial.check(law)?;
     }
-    Ok(Findings { questions: plan.questions(log), laws: trial.into_reports() })
+    Ok(Findings { questions: probes.questions(log), laws: trial.into_reports() })
 }
 
 /// What [`check_model`] asks of a stream.
 pub fn questions(log: &EventLog, check: Check) -> Questions {
-    Plan::new(log, check).questions(log)
+    Probes::new(log, check).questions(log)
 }
 
 impl LawReport {

@@ -1,12 +1,13 @@
 //! Which questions the laws are checked with.
 
 use super::Check;
-use crate::event::{NodeId, NodeSet};
+use crate::event::NodeId;
 use crate::graph::{EventLog, Seed};
 use crate::model::StreamInfo;
-use crate::protocol::{StepRule, Visibility, cut};
+use crate::protocol::{Split, StepRule, Visibility, cut};
 use crate::query::Queries;
 use crate::rng::KeyedRng;
+use crate::stream::info;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -68,7 +69,7 @@ pub(super) struct Call {
 }
 
 /// A step that is asked about.
-pub(super) struct Asked {
+pub(super) struct ProbedStep {
     /// Its place among all steps.
     pub step: usize,
     /// Its events.
@@ -77,7 +78,7 @@ pub(super) struct Asked {
     pub calls: Vec<Call>,
 }
 
-impl Asked {
+impl ProbedStep {
     /// The call that sees nothing of the step.
     pub fn before_the_step(&self) -> &Call {
         self.calls.last().expect("every step has one")
@@ -85,16 +86,16 @@ impl Asked {
 }
 
 /// All questions for a stream.
-pub(super) struct Plan {
+pub(super) struct Probes {
     pub steps: Vec<Range<u32>>,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<ProbedStep>,
     /// The first event after training, where a step begins; that step is asked about.
     pub training: u32,
     pub info: StreamInfo,
 }
 
-impl Plan {
-    pub fn new(log: &EventLog, check: Check) -> Plan {
+impl Probes {
+    pub fn new(log: &EventLog, check: Check) -> Probes {
         let events = log.events();
         let all = 0..events.len() as u32;
         let steps = cut(events, all, StepRule::Events(check.step), Visibility::Event);
@@ -120,11 +121,11 @@ impl Plan {
                 let two = rows_of(2, check.rows);
                 let horizon = numbers.start;
                 calls.push(Call { ask: ask(log, &numbers, two, 2, &mut draw), horizon });
-                Asked { step, numbers, calls }
+                ProbedStep { step, numbers, calls }
             })
             .collect();
-        let info = info(log, training);
-        Plan { steps, asked, training, info }
+        let info = info(log, &Split::at(events, training));
+        Probes { steps, asked, training, info }
     }
 
     pub fn questions(&self, log: &EventLog) -> Questions {
@@ -211,17 +212,6 @@ fn ask(
     ask
 }
 
-/// What may be known of a stream before its first event.
-pub(super) fn info(log: &EventLog, training: u32) -> StreamInfo {
-    let (events, end) = (log.events(), training as usize);
-    let mut nodes = NodeSet::default();
-    for node in events.sources()[..end].iter().chain(&events.destinations()[..end]) {
-        nodes.insert(*node);
-    }
-    let times = events.times();
-    StreamInfo { nodes: nodes.len(), training: (times[0], times[end.saturating_sub(1)]) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,7 +224,7 @@ mod tests {
     fn the_end_of_the_stream_and_the_first_step_after_training_are_asked_about() {
         let log = log((0..1_000).map(|n| (n % 30, 30 + n % 20, f64::from(n))));
         for seed in 0..20 {
-            let plan = Plan::new(&log, Check { seed, ..Check::small() });
+            let plan = Probes::new(&log, Check { seed, ..Check::small() });
             let starts: Vec<u32> = plan.asked.iter().map(|asked| asked.numbers.start).collect();
             assert!(starts.contains(&700) && starts.contains(&980), "{starts:?}");
             assert_eq!(plan.training, 700);
@@ -246,7 +236,7 @@ mod tests {
     fn rows_have_the_lengths_of_evaluation_and_their_events_are_counted_once() {
         let log = log((0..2_000).map(|n| (n % 300, 300 + n % 200, f64::from(n))));
         let check = Check { step: 100, ..Check::default() };
-        let plan = Plan::new(&log, check);
+        let plan = Probes::new(&log, check);
         let last = plan.asked.last().expect("some");
         let lengths: Vec<usize> =
             last.calls.iter().map(|call| call.ask.row(0).candidates.len()).collect();
@@ -262,7 +252,7 @@ mod tests {
     #[test]
     fn first_appearances_are_told_from_histories() {
         let new_sources = log((0..400).map(|n| (20 + n, n % 20, f64::from(n))));
-        let asked = Plan::new(&new_sources, Check::small()).questions(&new_sources);
+        let asked = Probes::new(&new_sources, Check::small()).questions(&new_sources);
         assert_eq!(asked.first_appearances, asked.rows);
         assert!(asked.with_history > 0);
     }

@@ -1,7 +1,7 @@
 //! One stream, one set of questions, their scores as they should be, and the scores under every
 //! change that may not matter.
 
-use super::questions::{Asked, Call, Plan};
+use super::questions::{Call, ProbedStep, Probes};
 use super::world::{Renaming, altered_from};
 use super::{Check, Law, LawReport, Open, Opening, Submission};
 use crate::error::Result;
@@ -25,7 +25,7 @@ type StepScores = Vec<Vec<f64>>;
 pub(super) struct Trial<'a> {
     submission: Submission<'a>,
     log: &'a EventLog,
-    plan: &'a Plan,
+    probes: &'a Probes,
     /// The scores of the first pass, in which nothing was asked twice.
     scores: Vec<StepScores>,
     /// The sessions of the first pass as they were at each step, and the session at its end, which
@@ -41,12 +41,12 @@ impl<'a> Trial<'a> {
     pub fn new(
         submission: Submission<'a>,
         log: &'a EventLog,
-        plan: &'a Plan,
+        probes: &'a Probes,
         check: Check,
     ) -> Result<Trial<'a>> {
         let (mut scores, mut sessions) = (Vec::new(), Vec::new());
-        let session = open(submission.open, log, plan)?;
-        let last = walk(session, log, plan, &mut |session, asked| {
+        let session = open(submission.open, log, probes)?;
+        let last = walk(session, log, probes, &mut |session, asked| {
             sessions.push(session.fork());
             scores.push(score_all(session, log, asked)?);
             Ok(())
@@ -54,7 +54,7 @@ impl<'a> Trial<'a> {
         Ok(Trial {
             submission,
             log,
-            plan,
+            probes,
             scores,
             sessions,
             _last: last,
@@ -95,7 +95,7 @@ impl<'a> Trial<'a> {
 
     /// Compares one score.
     fn expect(&mut self, (step, call, row, place): (usize, usize, usize, usize), found: f64) {
-        let ask = &self.plan.asked[step].calls[call].ask;
+        let ask = &self.probes.asked[step].calls[call].ask;
         let expected = self.scores[step][call][ask.span(row).start + place];
         self.report.compared += 1;
         if expected.to_bits() == found.to_bits() {
@@ -112,7 +112,7 @@ impl<'a> Trial<'a> {
                 asked.candidates[place].0,
                 asked.candidates.len(),
                 ask.len(),
-                self.plan.asked[step].step,
+                self.probes.asked[step].step,
             ));
         }
     }
@@ -124,31 +124,19 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Compares all scores of a step's calls.
-    fn expect_step(&mut self, step: usize, found: &StepScores) {
-        for (call, found) in found.iter().enumerate() {
-            let rows = self.plan.asked[step].calls[call].ask.len();
-            for row in 0..rows {
-                let span = self.plan.asked[step].calls[call].ask.span(row);
-                self.expect_row((step, call, row), &found[span]);
+    fn compare_pass(&mut self, opened: &Open<'_>) -> Result<()> {
+        let session = open(opened, self.log, self.probes)?;
+        self.expect_pass(&pass(session, self.log, self.probes)?);
+        Ok(())
+    }
+
+    /// Compares all scores of a pass.
+    fn expect_pass(&mut self, found: &[StepScores]) {
+        for (step, found) in found.iter().enumerate() {
+            for (call, found) in found.iter().enumerate() {
+                self.expect_call((step, call), found);
             }
         }
-    }
-
-    /// A pass by a model opened anew.
-    fn pass(&self, opened: &Open<'_>) -> Result<Vec<StepScores>> {
-        let mut found = Vec::new();
-        walk(open(opened, self.log, self.plan)?, self.log, self.plan, &mut |session, asked| {
-            found.push(score_all(session, self.log, asked)?);
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    fn compare_pass(&mut self, opened: &Open<'_>) -> Result<()> {
-        let found = self.pass(opened)?;
-        found.iter().enumerate().for_each(|(step, found)| self.expect_step(step, found));
-        Ok(())
     }
 
     /// The state, too, is made anew under each number of threads.
@@ -158,19 +146,11 @@ impl<'a> Trial<'a> {
                 .num_threads(threads)
                 .build()
                 .expect("a small pool of threads");
-            let this = &*self;
+            let (log, probes) = (self.log, self.probes);
             // The models of a submission may not be sent to other threads, sessions may.
-            let session = open(this.submission.open, this.log, this.plan)?;
-            let (log, plan) = (this.log, this.plan);
-            let found = pool.install(|| {
-                let mut found = Vec::new();
-                walk(session, log, plan, &mut |session, asked| {
-                    found.push(score_all(session, log, asked)?);
-                    Ok(())
-                })?;
-                Ok::<_, crate::error::Error>(found)
-            })?;
-            found.iter().enumerate().for_each(|(step, found)| self.expect_step(step, found));
+            let session = open(self.submission.open, log, probes)?;
+            let found = pool.install(|| pass(session, log, probes))?;
+            self.expect_pass(&found);
         }
         Ok(())
     }
@@ -287,12 +267,12 @@ impl<'a> Trial<'a> {
     /// Replaces all events from a step on, with a state made anew; then, for some rows of the step,
     /// all events from the row's own time on.
     fn future(&mut self) -> Result<()> {
-        for step in 0..self.plan.asked.len() {
-            let asked = &self.plan.asked[step];
+        for step in 0..self.probes.asked.len() {
+            let asked = &self.probes.asked[step];
             let dropped = self.draw.below(2) == 0;
             let world = altered_from(self.log, asked.numbers.start, dropped, &mut self.draw);
-            let session = open(self.submission.open, &world, self.plan)?;
-            let session = observed(session, &world, &self.plan.steps[..asked.step])?;
+            let session = open(self.submission.open, &world, self.probes)?;
+            let session = observed(session, &world, &self.probes.steps[..asked.step])?;
             let call = asked.calls.len() - 1;
             let found =
                 session.score(world.past(asked.numbers.start), &asked.before_the_step().ask)?;
@@ -326,22 +306,23 @@ impl<'a> Trial<'a> {
 
     /// Learns from the stream, and from one that differs in everything after training.
     fn after_training(&mut self) -> Result<()> {
-        let places = 0..self.plan.asked.len();
-        let Some(step) =
-            places.into_iter().find(|&at| self.plan.asked[at].numbers.start == self.plan.training)
+        let places = 0..self.probes.asked.len();
+        let Some(step) = places
+            .into_iter()
+            .find(|&at| self.probes.asked[at].numbers.start == self.probes.training)
         else {
             return Ok(());
         };
-        let asked = &self.plan.asked[step];
+        let asked = &self.probes.asked[step];
         let call = asked.calls.len() - 1;
         let mut worlds = vec![self.log.clone()];
         for dropped in [false, true] {
-            worlds.push(altered_from(self.log, self.plan.training, dropped, &mut self.draw));
+            worlds.push(altered_from(self.log, self.probes.training, dropped, &mut self.draw));
         }
         let mut found = Vec::new();
         for world in &worlds {
-            let session = open(self.submission.learn, world, self.plan)?;
-            let session = observed(session, world, &self.plan.steps[..asked.step])?;
+            let session = open(self.submission.learn, world, self.probes)?;
+            let session = observed(session, world, &self.probes.steps[..asked.step])?;
             let scores =
                 session.score(world.past(asked.numbers.start), &asked.before_the_step().ask)?;
             found.push(scores.values().to_vec());
@@ -357,9 +338,9 @@ impl<'a> Trial<'a> {
     fn names(&mut self) -> Result<()> {
         let renaming = Renaming::new(self.log, &mut self.draw);
         let world = renaming.apply(self.log);
-        let session = open(self.submission.open, &world, self.plan)?;
+        let session = open(self.submission.open, &world, self.probes)?;
         let mut found = Vec::new();
-        walk(session, &world, self.plan, &mut |session, asked| {
+        walk(session, &world, self.probes, &mut |session, asked| {
             let mut of_step = Vec::new();
             for call in &asked.calls {
                 let mut ask = Queries::new();
@@ -372,7 +353,7 @@ impl<'a> Trial<'a> {
             found.push(of_step);
             Ok(())
         })?;
-        found.iter().enumerate().for_each(|(step, found)| self.expect_step(step, found));
+        self.expect_pass(&found);
         Ok(())
     }
 
@@ -381,18 +362,18 @@ impl<'a> Trial<'a> {
     fn live(&mut self) -> Result<()> {
         let empty = EventLog::new(Events::empty(self.log.events().features().width()))
             .with_node_features(self.log.node_features().clone());
-        let session = open(self.submission.open, self.log, self.plan)?;
+        let session = open(self.submission.open, self.log, self.probes)?;
         let mut live = Live::resume(empty, session);
-        let (log, plan) = (self.log, self.plan);
+        let (log, probes) = (self.log, self.probes);
         let mut next = 0;
-        for (number, step) in plan.steps.iter().enumerate() {
-            if let Some(place) = plan.asked.iter().position(|asked| asked.step == number) {
+        for (number, step) in probes.steps.iter().enumerate() {
+            if let Some(place) = probes.asked.iter().position(|asked| asked.step == number) {
                 next = self.ask_live(&mut live, place, step.start)?;
             }
             push_all(&mut live, log, next..step.end)?;
             next = step.end;
             live.observe()?;
-            if plan.asked.last().is_some_and(|asked| asked.step == number) {
+            if probes.asked.last().is_some_and(|asked| asked.step == number) {
                 break;
             }
         }
@@ -401,7 +382,7 @@ impl<'a> Trial<'a> {
 
     /// Asks a step's questions in the order of their times; tells the first event not pushed yet.
     fn ask_live(&mut self, live: &mut Live, step: usize, start: u32) -> Result<u32> {
-        let asked = &self.plan.asked[step];
+        let asked = &self.probes.asked[step];
         let mut questions = Vec::new();
         for (call, made) in asked.calls.iter().enumerate() {
             let sees_step = made.horizon > start;
@@ -427,12 +408,12 @@ impl<'a> Trial<'a> {
 
     /// A session that scores in every step, true events and others, ends as one that does not.
     fn scoring(&mut self) -> Result<()> {
-        let (log, plan) = (self.log, self.plan);
-        let mut session = open(self.submission.open, log, plan)?;
-        for (number, step) in plan.steps.iter().enumerate() {
-            if let Some(place) = plan.asked.iter().position(|asked| asked.step == number) {
+        let (log, probes) = (self.log, self.probes);
+        let mut session = open(self.submission.open, log, probes)?;
+        for (number, step) in probes.steps.iter().enumerate() {
+            if let Some(place) = probes.asked.iter().position(|asked| asked.step == number) {
                 // The same events against other candidates, and then the questions, twice.
-                for call in &plan.asked[place].calls {
+                for call in &probes.asked[place].calls {
                     let mut ask = Queries::new();
                     for row in call.ask.rows() {
                         ask.push(row.source, row.time, [row.candidates[0], row.source]);
@@ -440,8 +421,10 @@ impl<'a> Trial<'a> {
                     session.score(log.past(call.horizon), &ask)?;
                 }
                 for _ in 0..2 {
-                    let found = score_all(session.as_ref(), log, &plan.asked[place])?;
-                    self.expect_step(place, &found);
+                    let found = score_all(session.as_ref(), log, &probes.asked[place])?;
+                    for (call, found) in found.iter().enumerate() {
+                        self.expect_call((place, call), found);
+                    }
                 }
             } else {
                 let mut ask = Queries::new();
@@ -458,8 +441,8 @@ impl<'a> Trial<'a> {
     /// Asks the sessions of the first pass again, the last one first. By now their siblings have
     /// observed the whole stream, and thousands of other questions were asked.
     fn own_state(&mut self) -> Result<()> {
-        for step in (0..self.plan.asked.len()).rev() {
-            let asked = &self.plan.asked[step];
+        for step in (0..self.probes.asked.len()).rev() {
+            let asked = &self.probes.asked[step];
             for (call, made) in asked.calls.iter().enumerate().rev() {
                 let found = self.score(step, &made.ask, made.horizon)?;
                 self.expect_call((step, call), &found);
@@ -471,7 +454,7 @@ impl<'a> Trial<'a> {
     fn unseen(&mut self) {
         let stranger = NodeId(self.log.events().node_bound() as u32 + 1000);
         for (step, session) in self.sessions.iter().enumerate() {
-            let asked = &self.plan.asked[step];
+            let asked = &self.probes.asked[step];
             let row = asked.calls[0].ask.row(0);
             let later = Time::new(row.time.value() + 1.0).expect("finite");
             let mut ask = Queries::new();
@@ -485,9 +468,10 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Compares all scores of a call.
     fn expect_call(&mut self, (step, call): (usize, usize), found: &[f64]) {
-        for row in 0..self.plan.asked[step].calls[call].ask.len() {
-            let span = self.plan.asked[step].calls[call].ask.span(row);
+        for row in 0..self.probes.asked[step].calls[call].ask.len() {
+            let span = self.probes.asked[step].calls[call].ask.span(row);
             self.expect_row((step, call, row), &found[span]);
         }
     }
@@ -497,8 +481,8 @@ impl<'a> Trial<'a> {
         &mut self,
         mut f: impl FnMut(&mut Self, (usize, usize), &Call) -> Result<()>,
     ) -> Result<()> {
-        let plan = self.plan;
-        for (step, asked) in plan.asked.iter().enumerate() {
+        let probes = self.probes;
+        for (step, asked) in probes.asked.iter().enumerate() {
             for (call, made) in asked.calls.iter().enumerate() {
                 f(self, (step, call), made)?;
             }
@@ -512,8 +496,18 @@ impl<'a> Trial<'a> {
     }
 }
 
-fn open(opened: &Open<'_>, log: &EventLog, plan: &Plan) -> Result<Box<dyn Session>> {
-    opened(&Opening { log, training: plan.training, info: &plan.info })
+fn open(opened: &Open<'_>, log: &EventLog, probes: &Probes) -> Result<Box<dyn Session>> {
+    opened(&Opening { log, training: probes.training, info: &probes.info })
+}
+
+/// The scores of a pass over the stream.
+fn pass(session: Box<dyn Session>, log: &EventLog, probes: &Probes) -> Result<Vec<StepScores>> {
+    let mut found = Vec::new();
+    walk(session, log, probes, &mut |session, asked| {
+        found.push(score_all(session, log, asked)?);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Leads a session through the stream; `visit` gets it before it observes a step that is asked
@@ -521,11 +515,11 @@ fn open(opened: &Open<'_>, log: &EventLog, plan: &Plan) -> Result<Box<dyn Sessio
 fn walk(
     mut session: Box<dyn Session>,
     log: &EventLog,
-    plan: &Plan,
-    visit: &mut dyn FnMut(&dyn Session, &Asked) -> Result<()>,
+    probes: &Probes,
+    visit: &mut dyn FnMut(&dyn Session, &ProbedStep) -> Result<()>,
 ) -> Result<Box<dyn Session>> {
-    let mut asked = plan.asked.iter().peekable();
-    for (number, step) in plan.steps.iter().enumerate() {
+    let mut asked = probes.asked.iter().peekable();
+    for (number, step) in probes.steps.iter().enumerate() {
         if let Some(here) = asked.next_if(|asked| asked.step == number) {
             visit(session.as_ref(), here)?;
         }
@@ -546,7 +540,7 @@ fn observed(
     Ok(session)
 }
 
-fn score_all(session: &dyn Session, log: &EventLog, asked: &Asked) -> Result<StepScores> {
+fn score_all(session: &dyn Session, log: &EventLog, asked: &ProbedStep) -> Result<StepScores> {
     let score =
         |call: &Call| Ok(session.score(log.past(call.horizon), &call.ask)?.values().to_vec());
     asked.calls.iter().map(score).collect()
@@ -567,8 +561,6 @@ fn events_of(log: &EventLog, numbers: Range<u32>) -> Vec<Event> {
 /// The places 0 to `count`, in a random order.
 fn shuffled(count: usize, draw: &mut KeyedRng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    for place in (1..count).rev() {
-        order.swap(place, draw.below(place as u64 + 1) as usize);
-    }
+    draw.shuffle(&mut order);
     order
 }

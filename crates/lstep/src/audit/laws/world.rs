@@ -47,9 +47,7 @@ impl Renaming {
     pub fn new(log: &EventLog, draw: &mut KeyedRng) -> Renaming {
         let count = log.events().node_bound().max(log.node_features().rows());
         let mut new: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
-        for place in (1..count).rev() {
-            new.swap(place, draw.below(place as u64 + 1) as usize);
-        }
+        draw.shuffle(&mut new);
         Renaming { new }
     }
 
