@@ -335,6 +335,10 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Model for Composite<E, H, O> 
         CompositeState { encoder: self.encoder.init(info), head: self.head.init(info) }
     }
 
+    fn begin_epoch(&self, info: &StreamInfo, epoch: u32) -> Self::State {
+        CompositeState { encoder: self.encoder.init(info), head: self.head.init_epoch(info, epoch) }
+    }
+
     /// Logits, whose order is that of the probabilities and which never saturate.
     fn score(&self, past: Past<'_>, state: &Self::State, ask: &Queries) -> Result<Scores> {
         self.fits(past)?;

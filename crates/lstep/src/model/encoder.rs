@@ -281,6 +281,12 @@ pub trait PairHead<E: NodeEncoder>: Clone + Send + Sync + 'static {
     /// The state before the first event.
     fn init(&self, info: &StreamInfo) -> Self::State;
 
+    /// The state before the first event of a training epoch, see
+    /// [`Model::begin_epoch`](super::Model::begin_epoch).
+    fn init_epoch(&self, info: &StreamInfo, _epoch: u32) -> Self::State {
+        self.init(info)
+    }
+
     /// Computes what scoring needs of the weights alone.
     fn prepare(&self, encoder: &E, parameters: &Parameters, past: Past<'_>) -> Self::Prepared;
 

@@ -191,7 +191,7 @@ impl Mlp {
 }
 
 /// A product that is added to a sum as it is made.
-fn added_to(sum: Var) -> Then {
+pub(super) fn added_to(sum: Var) -> Then {
     Then { activation: Activation::Identity, dropout: 0.0, add: Some(sum) }
 }
 

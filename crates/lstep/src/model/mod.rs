@@ -28,6 +28,7 @@ mod popularity;
 pub mod registry;
 mod scratch;
 mod tgn;
+mod tpnet;
 mod trainer;
 
 pub use batch::{BatchOrder, PairBatch};
@@ -58,6 +59,7 @@ pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
 pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
 pub use tgn::{Tgn, TgnConfig, TgnKind};
+pub use tpnet::{MissingSlots, Projections, Tpnet, TpnetConfig, TpnetHead, TpnetKind};
 pub use trainer::{
     LaneGradients, Learner, Local, Negative, OptimizerConfig, Reduce, TrainBatch, TrainContext,
     TrainStep, Trainer, new_trainer,
@@ -95,6 +97,12 @@ pub trait Model: Send + Sync {
 
     /// The state before the first event.
     fn begin(&self, info: &StreamInfo) -> Self::State;
+
+    /// The state before the first event of a training epoch. A model that draws its state anew in
+    /// each draws it here.
+    fn begin_epoch(&self, info: &StreamInfo, _epoch: u32) -> Self::State {
+        self.begin(info)
+    }
 
     /// How finely the state can follow.
     fn pace(&self) -> Pace {

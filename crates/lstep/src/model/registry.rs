@@ -7,7 +7,7 @@
 use super::config::{AnySettings, ModelConfig};
 use super::{
     DyGFormerKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind, LSTEP, LSTEP_PAIR,
-    OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind, Trainer,
+    OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -24,6 +24,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &GraphMixerKind,
     &TgnKind,
     &DyGFormerKind,
+    &TpnetKind,
     &EdgeBankKind,
     &PopTrackKind,
     &HeuristicKind,

@@ -213,6 +213,9 @@ pub trait Trainer: Session {
     /// Resets the state, not the weights.
     fn reset_state(&mut self);
 
+    /// Resets the state for a training epoch, see [`Model::begin_epoch`].
+    fn start_epoch(&mut self, epoch: u32);
+
     /// How many numbers can be learned.
     fn weights(&self) -> usize;
 
@@ -330,6 +333,10 @@ impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
 
     fn reset_state(&mut self) {
         self.joined.state = self.joined.model.begin(&self.info);
+    }
+
+    fn start_epoch(&mut self, epoch: u32) {
+        self.joined.state = self.joined.model.begin_epoch(&self.info, epoch);
     }
 
     fn weights(&self) -> usize {

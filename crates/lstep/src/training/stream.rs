@@ -159,7 +159,7 @@ impl TrainingStream {
         watch: &mut (dyn FnMut(&Progress, u64) -> ControlFlow<()> + Send),
     ) -> Result<bool> {
         if progress.step == 0 {
-            trainer.reset_state();
+            trainer.start_epoch(progress.epoch);
         }
         lstep_tensor::awake(|| {
             while (progress.step as usize) < self.steps.len() {

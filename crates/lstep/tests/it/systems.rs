@@ -5,7 +5,7 @@ use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
     DyGFormer, DyGFormerConfig, GraphMixer, GraphMixerConfig, Learner, ModelConfig, Negative,
-    StreamInfo, Tgn, TgnConfig, TrainBatch, TrainContext, registry,
+    StreamInfo, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -140,6 +140,14 @@ fn dygformer_is_the_plain_one_with_features_and_without_padded_and_not() {
     {
         let config: &DyGFormerConfig = fixture.config.settings().expect("a fixture of its own");
         compare(DyGFormer::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn tpnet_is_the_plain_one_with_features_and_without_masked_and_not() {
+    for fixture in [read!("tpnet"), read!("tpnet_featureless"), read!("tpnet_masked")] {
+        let config: &TpnetConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Tpnet::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 
