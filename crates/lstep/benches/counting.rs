@@ -38,10 +38,8 @@ fn questions(rows: usize, candidates: usize) -> Queries {
 fn scoring(criterion: &mut Criterion) {
     let log = log();
     let end = log.len() as u32;
-    let info = StreamInfo {
-        nodes: NODES as usize,
-        training: (Time::ZERO, Time::new(EVENTS as f64).expect("finite")),
-    };
+    let info =
+        StreamInfo::new(NODES as usize, (Time::ZERO, Time::new(EVENTS as f64).expect("finite")));
     let events: Vec<Event> = log.events().iter().collect();
     for (name, rows, candidates) in
         [("pairs, 200 rows of 2", 200, 2), ("ranks, 200 rows of 1000", 200, 1000)]

@@ -84,7 +84,7 @@ impl NodeEncoder for Rhythm {
         let sum = tape.segment_sum(encoded, Segments { rows: None, offsets }, Weighting::Sum);
         let mean = tape.scale(sum, 1.0 / RECENT as f32);
         let hidden = self.layer.apply(tape, mean, Activation::Relu);
-        Encoded { hidden: Some(hidden), compare: None }
+        Encoded { hidden: Some(hidden), ..Encoded::default() }
     }
 
     fn observe(

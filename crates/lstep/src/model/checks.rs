@@ -19,6 +19,15 @@ pub(super) fn within(settings: &[(&'static str, usize, usize)]) -> Result<()> {
     }
 }
 
+/// Refuses heads that do not divide the node and time width that they share.
+pub(super) fn check_heads(heads: usize, shared: usize) -> Result<()> {
+    if shared.is_multiple_of(heads) {
+        return Ok(());
+    }
+    let problem = format!("node_width + time_width, {shared}, is no multiple");
+    Err(Error::setting("model.heads", heads, problem))
+}
+
 /// Refuses a dropout that is no probability below 1.
 pub(super) fn check_dropout(dropout: f64) -> Result<()> {
     if (0.0..1.0).contains(&dropout) {

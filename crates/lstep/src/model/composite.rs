@@ -156,7 +156,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
                 past,
                 parameters: &self.parameters,
                 key: 0,
-                fold: self.encoder.folds(),
+                first_layer: self.head.first_layer(prepared),
             };
             let encoded = self.encoder.encode(&mut context, &state.encoder, pairs.seeds(), encoder);
             let logits =
@@ -235,7 +235,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
             past,
             parameters: &self.parameters,
             key: dropout_key.seed.wrapping_add(dropout_key.step.rotate_left(32)) | 1,
-            fold: false,
+            first_layer: None,
         };
         let encoded = self.encoder.encode(&mut context, &state.encoder, pairs.seeds(), encoder);
         let logits = self.head.logits(&mut context, &state.head, &encoded, pairs, None, head);
@@ -277,7 +277,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
             past,
             parameters: &self.parameters,
             key: 1,
-            fold: false,
+            first_layer: None,
         };
         let encoded = self.encoder.encode(&mut context, &state.encoder, pairs.seeds(), encoder);
         let logits = self.head.logits(&mut context, &state.head, &encoded, pairs, None, head);
@@ -365,6 +365,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Model for Composite<E, H, O> 
 
     fn observe(&self, known: Revealed<'_>, state: &mut Self::State, step: &[Event]) -> Result<()> {
         let ahead = self.observing.with(|scratch| {
+            scratch.dropout = None;
             self.encoder.ahead(&self.parameters, known, &state.encoder, step, scratch)
         });
         self.observe_ahead(known, state, step, ahead)
@@ -407,6 +408,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O
         self.fits(past)?;
         let ahead = || {
             self.observing.with(|scratch| {
+                scratch.dropout = Some(context.dropout_key);
                 self.encoder.ahead(&self.parameters, known, &state.encoder, batch.events, scratch)
             })
         };

@@ -176,7 +176,7 @@ mod tests {
             log.push(NodeId(0), NodeId(destination), time(at), &[]).expect("in order");
         }
         let training = (time(events[0].1), time(events[events.len() - 1].1));
-        let mut session = open(EdgeBank { memory }, &StreamInfo { nodes: 9, training });
+        let mut session = open(EdgeBank { memory }, &StreamInfo::new(9, training));
         let step: Vec<Event> = log.events().iter().collect();
         session.observe(log.revealed(u32::MAX), &step).expect("observed");
         let mut ask = Queries::new();

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::graph::{Neighbour, Past, Revealed, Seed, draw_for};
 use crate::rng::KeyedRng;
-use lstep_tensor::{Indices, Parameters, Tape, Var};
+use lstep_tensor::{DropoutKey, Indices, Parameters, Tape, Var};
 
 /// What a forward pass works with.
 pub struct ForwardContext<'a, 't> {
@@ -30,9 +30,9 @@ pub struct ForwardContext<'a, 't> {
     pub parameters: &'t Parameters,
     /// Key of random choices: fixed while scoring, another in every training step.
     pub(super) key: u64,
-    /// Whether the encoder is to leave its last linear layers to the head, see
-    /// [`NodeEncoder::fold`].
-    pub(super) fold: bool,
+    /// The head's first layer while scoring, where the encoder is to leave its last linear layers
+    /// to it, see [`NodeEncoder::fold`].
+    pub(super) first_layer: Option<&'t FirstLayer>,
 }
 
 impl<'t> ForwardContext<'_, 't> {
@@ -45,7 +45,13 @@ impl<'t> ForwardContext<'_, 't> {
 
     /// Whether the head takes the inputs of the encoder's last linear layers.
     pub fn folds(&self) -> bool {
-        self.fold
+        self.first_layer.is_some()
+    }
+
+    /// The head's first layer, where it takes the inputs of the encoder's last linear layers or
+    /// what its first layer makes of them.
+    pub fn first_layer(&self) -> Option<&'t FirstLayer> {
+        self.first_layer
     }
 
     /// The features of neighbours' events as rows of a table on the tape; nothing where the stream
@@ -96,8 +102,38 @@ pub struct Encoded {
     /// The seeds' vectors, a row each: [seeds, width]; or, where the head folds, the inputs of the
     /// encoder's last linear layers, [seeds, inputs]. Nothing without an encoder.
     pub hidden: Option<Var>,
+    /// The seeds' vectors as candidates, where they differ from those as sources.
+    pub as_candidates: Option<Var>,
+    /// What the head's first layer makes of the seeds, for an encoder that keeps that by node. The
+    /// vectors themselves are absent then.
+    pub sides: Option<Sides>,
     /// Further vectors that a head may compare between the two nodes of a pair.
     pub compare: Option<Compare>,
+}
+
+/// A head's first layer over the inputs of an encoder's last linear layers, see
+/// [`NodeEncoder::fold`]: one for sources, one for candidates, and all biases together.
+#[derive(Debug)]
+pub struct FirstLayer {
+    /// [width, inputs], for the source of a pair.
+    pub source: Vec<f32>,
+    /// [width, inputs], for its candidate.
+    pub candidate: Vec<f32>,
+    /// [1, width].
+    pub bias: Vec<f32>,
+    /// How many numbers it takes of a seed.
+    pub inputs: usize,
+}
+
+/// Products of a head's first layer, without its bias.
+#[derive(Debug, Clone)]
+pub struct Sides {
+    /// As sources, [n, width].
+    pub source: Var,
+    /// As candidates, [n, width].
+    pub candidate: Var,
+    /// For each seed its row of the products; without it rows are those of seeds.
+    pub rows: Option<Vec<u32>>,
 }
 
 /// Vectors to compare.
@@ -223,6 +259,8 @@ pub struct ObserveScratch<L> {
     pub workspace: lstep_tensor::Workspace,
     /// The part's own lists.
     pub lists: L,
+    /// What dropout is drawn from while training; nothing while scoring.
+    pub dropout: Option<DropoutKey>,
 }
 
 /// The pairs of a loss: which happened, and which did not.
@@ -285,6 +323,11 @@ pub trait PairHead<E: NodeEncoder>: Clone + Send + Sync + 'static {
     /// [`Model::begin_epoch`](super::Model::begin_epoch).
     fn init_epoch(&self, info: &StreamInfo, _epoch: u32) -> Self::State {
         self.init(info)
+    }
+
+    /// The first layer among what was prepared, for an encoder that folds.
+    fn first_layer<'p>(&self, _: &'p Self::Prepared) -> Option<&'p FirstLayer> {
+        None
     }
 
     /// Computes what scoring needs of the weights alone.

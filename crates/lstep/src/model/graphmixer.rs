@@ -255,7 +255,7 @@ impl NodeEncoder for GraphMixerEncoder {
             let from_node = tape.linear(node, weight, None, Activation::Identity);
             hidden = tape.add(hidden, from_node);
         }
-        Encoded { hidden: Some(hidden), compare: None }
+        Encoded { hidden: Some(hidden), ..Encoded::default() }
     }
 
     fn observe(

@@ -160,7 +160,7 @@ mod tests {
             let time = Time::new(at as f64).expect("finite");
             log.push(NodeId(source), NodeId(destination), time, &[]).expect("in order");
         }
-        let info = StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) };
+        let info = StreamInfo::new(2, (Time::ZERO, Time::ZERO));
         let mut session = open(Heuristic::new(signals).expect("signals"), &info);
         let events: Vec<Event> = log.events().iter().collect();
         session.observe(log.revealed(6), &events).expect("observed");

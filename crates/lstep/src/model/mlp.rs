@@ -3,7 +3,7 @@
 
 use super::StreamInfo;
 use super::batch::{PairBatch, Role};
-use super::encoder::{Encoded, ForwardContext, NodeEncoder, PairHead};
+use super::encoder::{Encoded, FirstLayer, ForwardContext, NodeEncoder, PairHead, Sides};
 use super::features::{PairConfig, PairState};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
@@ -40,18 +40,6 @@ struct FeatureLayers {
     second: Linear,
     /// To the predictor's hidden layer, which has a bias of its own.
     out: ParameterId,
-}
-
-/// The predictor's first layer multiplied into the encoder's last ones.
-#[derive(Debug)]
-pub struct Folded {
-    /// [width, inputs], for the source of a pair.
-    source: Vec<f32>,
-    /// [width, inputs], for its candidate.
-    candidate: Vec<f32>,
-    /// All biases, [1, width].
-    bias: Vec<f32>,
-    inputs: usize,
 }
 
 impl Mlp {
@@ -100,9 +88,9 @@ impl Mlp {
     fn sides<'t>(
         &self,
         tape: &mut Tape<'t>,
-        hidden: Var,
+        (hidden, as_candidates): (Var, Var),
         pairs: &PairBatch,
-        folded: Option<&'t Folded>,
+        folded: Option<&'t FirstLayer>,
     ) -> (Pair, Var) {
         let width = self.predictor.width;
         let ([to_u, to_v], bias) = match folded {
@@ -118,8 +106,26 @@ impl Mlp {
             }
         };
         let (u, u_rows) = self.side(tape, pairs.sources(), hidden, pairs.seeds().len(), to_u);
-        let (v, v_rows) = self.side(tape, pairs.candidates(), hidden, pairs.seeds().len(), to_v);
+        let (v, v_rows) =
+            self.side(tape, pairs.candidates(), as_candidates, pairs.seeds().len(), to_v);
         (Pair { u, u_rows, v, v_rows }, bias)
+    }
+
+    /// What sources and candidates bring to the hidden layer where the encoder has made it.
+    fn made_sides<'t>(
+        &self,
+        tape: &mut Tape<'t>,
+        sides: &Sides,
+        pairs: &PairBatch,
+        folded: Option<&'t FirstLayer>,
+    ) -> (Pair, Var) {
+        let [u_rows, v_rows] = [pairs.sources(), pairs.candidates()]
+            .map(|numbers| rows_of(tape, numbers, sides.rows.as_deref()));
+        let bias = match folded {
+            None => tape.parameter(self.predictor.inner.bias),
+            Some(folded) => tape.borrow(&folded.bias, self.predictor.width),
+        };
+        (Pair { u: sides.source, u_rows, v: sides.candidate, v_rows }, bias)
     }
 
     /// A role's products, and for each pair which of them is its own.
@@ -176,10 +182,7 @@ impl Mlp {
         }
         if let (Some(weight), Some(compare)) = (self.compare, &encoded.compare) {
             let [u, v] = [pairs.sources(), pairs.candidates()].map(|numbers| {
-                let rows = match &compare.rows {
-                    None => tape.indices(numbers.iter().copied()),
-                    Some(rows) => tape.indices(numbers.iter().map(|&seed| rows[seed as usize])),
-                };
+                let rows = rows_of(tape, numbers, compare.rows.as_deref());
                 tape.gather(compare.vectors, rows)
             });
             let product = tape.mul(u, v);
@@ -187,6 +190,14 @@ impl Mlp {
             inner = tape.layer(product, weight, None, added_to(inner));
         }
         tape.apply(inner, Activation::Relu)
+    }
+}
+
+/// The rows of seeds by their numbers, where rows may be others than those of seeds.
+fn rows_of(tape: &mut Tape<'_>, numbers: &[u32], rows: Option<&[u32]>) -> Indices {
+    match rows {
+        None => tape.indices(numbers.iter().copied()),
+        Some(rows) => tape.indices(numbers.iter().map(|&seed| rows[seed as usize])),
     }
 }
 
@@ -198,13 +209,17 @@ pub(super) fn added_to(sum: Var) -> Then {
 impl<E: NodeEncoder> PairHead<E> for Mlp {
     type State = Option<PairState>;
     type Scratch = ();
-    type Prepared = Option<Folded>;
+    type Prepared = Option<FirstLayer>;
 
     fn init(&self, info: &StreamInfo) -> Option<PairState> {
         self.features.as_ref().map(|features| PairState::new(&features.config, info))
     }
 
-    fn prepare(&self, encoder: &E, parameters: &Parameters, past: Past<'_>) -> Option<Folded> {
+    fn first_layer<'p>(&self, prepared: &'p Option<FirstLayer>) -> Option<&'p FirstLayer> {
+        prepared.as_ref()
+    }
+
+    fn prepare(&self, encoder: &E, parameters: &Parameters, past: Past<'_>) -> Option<FirstLayer> {
         encoder.folds().then(|| {
             let mut workspace = Workspace::new();
             let mut tape = workspace.infer(parameters);
@@ -220,7 +235,7 @@ impl<E: NodeEncoder> PairHead<E> for Mlp {
             let inputs = tape.shape(source.0).1;
             let [source, candidate, bias] =
                 [source.0, candidate.0, bias].map(|values| tape.value(values).to_vec());
-            Folded { source, candidate, bias, inputs }
+            FirstLayer { source, candidate, bias, inputs }
         })
     }
 
@@ -230,11 +245,17 @@ impl<E: NodeEncoder> PairHead<E> for Mlp {
         state: &'t Option<PairState>,
         encoded: &Encoded,
         pairs: &PairBatch,
-        prepared: Option<&'t Option<Folded>>,
+        _: Option<&'t Option<FirstLayer>>,
         (): &mut (),
     ) -> Var {
-        let folded = prepared.and_then(Option::as_ref).filter(|_| context.folds());
-        let vectors = encoded.hidden.map(|hidden| self.sides(context.tape, hidden, pairs, folded));
+        let folded = context.first_layer();
+        let vectors = match &encoded.sides {
+            Some(sides) => Some(self.made_sides(context.tape, sides, pairs, folded)),
+            None => encoded.hidden.map(|hidden| {
+                let vectors = (hidden, encoded.as_candidates.unwrap_or(hidden));
+                self.sides(context.tape, vectors, pairs, folded)
+            }),
+        };
         let inner = match (state, vectors) {
             (None, Some((pair, bias))) => {
                 context.tape.gather_pair(pair, Some(bias), Activation::Relu)

@@ -14,11 +14,13 @@ mod config;
 mod counting;
 mod diagnostic;
 mod dygformer;
+mod dyrep;
 mod edgebank;
 mod encoder;
 pub mod features;
 mod graphmixer;
 mod heuristic;
+mod jodie;
 mod lstep;
 pub mod memory;
 mod mlp;
@@ -27,6 +29,7 @@ mod objective;
 mod popularity;
 pub mod registry;
 mod scratch;
+mod silence;
 mod tgn;
 mod tpnet;
 mod trainer;
@@ -39,14 +42,16 @@ pub(crate) use config::{merge, value_of};
 pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;
 pub use dygformer::{DyGFormer, DyGFormerConfig, DyGFormerHead, DyGFormerKind, Padding};
+pub use dyrep::{DyRep, DyRepConfig, DyRepKind, MemoryReadout};
 pub use edgebank::{EdgeBank, EdgeBankConfig, EdgeBankKind, Memory};
 pub use encoder::{
-    Chunk, Compare, Encoded, ForwardContext, LossBatch, Mode, NoEncoder, NodeEncoder,
-    ObserveScratch, PairHead,
+    Chunk, Compare, Encoded, FirstLayer, ForwardContext, LossBatch, Mode, NoEncoder, NodeEncoder,
+    ObserveScratch, PairHead, Sides,
 };
 pub use features::PairConfig;
 pub use graphmixer::{GraphMixer, GraphMixerConfig, GraphMixerEncoder, GraphMixerKind};
 pub use heuristic::{Heuristic, HeuristicConfig, HeuristicKind, Signal};
+pub use jodie::{Jodie, JodieConfig, JodieKind, ProjectionReadout};
 pub(crate) use lstep::ReleasedLeak;
 pub use lstep::{
     Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepEncoder, LstepKind,
@@ -58,6 +63,7 @@ pub use objective::{Bce, Bpr, Objective};
 pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
 pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
+pub use silence::{Moments, Silence};
 pub use tgn::{Tgn, TgnConfig, TgnKind};
 pub use tpnet::{MissingSlots, Projections, Tpnet, TpnetConfig, TpnetHead, TpnetKind};
 pub use trainer::{
@@ -66,7 +72,7 @@ pub use trainer::{
 };
 
 use crate::error::Result;
-use crate::event::{Event, Time};
+use crate::event::{Event, NodeSet, Time};
 use crate::graph::{Past, Revealed};
 use crate::query::{Queries, Scores};
 use std::sync::Arc;
@@ -78,6 +84,28 @@ pub struct StreamInfo {
     pub nodes: usize,
     /// The first and last time of training.
     pub training: (Time, Time),
+    /// How long nodes are silent between events of training.
+    pub silence: Silence,
+}
+
+impl StreamInfo {
+    /// Nodes and times alone; nothing is known of how long nodes are silent.
+    pub fn new(nodes: usize, training: (Time, Time)) -> StreamInfo {
+        StreamInfo { nodes, training, silence: Silence::default() }
+    }
+
+    /// What these events of training tell, in order; nothing if there are none.
+    pub fn of(events: impl Iterator<Item = Event> + Clone) -> Option<StreamInfo> {
+        let (mut ends, mut nodes): (Option<(Time, Time)>, _) = (None, NodeSet::default());
+        for event in events.clone() {
+            ends = Some((ends.map_or(event.time, |(first, _)| first), event.time));
+            nodes.insert(event.source);
+            nodes.insert(event.destination);
+        }
+        let training = ends?;
+        let silence = Silence::of(training.0, events);
+        Some(StreamInfo { nodes: nodes.len(), training, silence })
+    }
 }
 
 /// How finely a model's state can follow the stream.

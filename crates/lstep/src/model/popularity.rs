@@ -96,7 +96,7 @@ mod tests {
             log.push(NodeId(0), NodeId(destination), Time::ZERO, &[]).expect("in order");
         }
         let events: Vec<Event> = log.events().iter().collect();
-        let info = StreamInfo { nodes: 1, training: (Time::ZERO, Time::ZERO) };
+        let info = StreamInfo::new(1, (Time::ZERO, Time::ZERO));
         let mut session = open(PopTrack::new(0.5).expect("a factor"), &info);
         session.observe(log.revealed(3), &events[..3]).expect("observed");
         session.observe(log.revealed(4), &events[3..]).expect("observed");

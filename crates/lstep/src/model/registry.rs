@@ -6,8 +6,9 @@
 
 use super::config::{AnySettings, ModelConfig};
 use super::{
-    DyGFormerKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind, LSTEP, LSTEP_PAIR,
-    OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind, TpnetKind, Trainer,
+    DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind,
+    JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind,
+    TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &LSTEP_PAIR,
     &GraphMixerKind,
     &TgnKind,
+    &JodieKind,
+    &DyRepKind,
     &DyGFormerKind,
     &TpnetKind,
     &EdgeBankKind,

@@ -14,7 +14,10 @@ pub(super) fn bundle(model: &str) -> Bundle {
         "graphmixer" => &["model.channels=8", "model.recent=4"],
         "tgn" => &["model.recent=4"],
         "dygformer" => &["model.channel_width=4", "model.longest=8", "model.patch=2"],
-        _ => &["model.position_width=8", "model.snapshots=6", "model.recent=4"],
+        "lstep" | "lstep-pair" => {
+            &["model.position_width=8", "model.snapshots=6", "model.recent=4"]
+        }
+        _ => &[],
     };
     let widths = ["model.time_width=8", "model.node_width=8", "model.edge_width=4"];
     trained(model, 600, &[&widths, small, &["protocol.step=50"]].concat())

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_question_about_the_past_of_the_state_is_refused() {
         let time = |value: f64| Time::new(value).expect("finite");
-        let info = StreamInfo { nodes: 3, training: (time(0.0), time(9.0)) };
+        let info = StreamInfo::new(3, (time(0.0), time(9.0)));
         let session =
             "heuristics".parse::<ModelConfig>().expect("known").open(&info).expect("opened");
         let none =

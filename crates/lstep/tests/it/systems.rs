@@ -4,8 +4,9 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
-    DyGFormer, DyGFormerConfig, GraphMixer, GraphMixerConfig, Learner, ModelConfig, Negative,
-    StreamInfo, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
+    DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, GraphMixer, GraphMixerConfig, Jodie,
+    JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tgn, TgnConfig, Tpnet, TpnetConfig,
+    TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -69,10 +70,7 @@ fn compare<M: Learner>(mut model: M, fixture: &Fixture) {
     }
     let log = fixture.log();
     let events: Vec<Event> = log.events().iter().collect();
-    let info = StreamInfo {
-        nodes: log.events().node_bound(),
-        training: (events[0].time, events[events.len() - 1].time),
-    };
+    let info = StreamInfo::of(events.iter().copied()).expect("events");
     let mut state = model.begin(&info);
     let last = events.len() - fixture.step;
     for step in events[..last].chunks(fixture.step) {
@@ -131,6 +129,22 @@ fn tgn_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("tgn"), read!("tgn_featureless")] {
         let config: &TgnConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Tgn::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn jodie_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("jodie"), read!("jodie_featureless")] {
+        let config: &JodieConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Jodie::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn dyrep_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("dyrep"), read!("dyrep_featureless")] {
+        let config: &DyRepConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(DyRep::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn begin(model: &Lstep) -> LstepState {
-        let info = StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) };
+        let info = StreamInfo::new(2, (Time::ZERO, Time::ZERO));
         model.begin(&info).encoder
     }
 

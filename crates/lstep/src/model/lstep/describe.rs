@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_kernel_that_is_shown_gives_the_approximate_positions() {
         let model = small();
-        let mut state = model.begin(&StreamInfo { nodes: 2, training: (Time::ZERO, Time::ZERO) });
+        let mut state = model.begin(&StreamInfo::new(2, (Time::ZERO, Time::ZERO)));
         let steps: [[f32; 3]; 4] =
             [[1.0, -2.0, 0.5], [0.25, 0.0, 1.0], [3.0, 1.0, -1.0], [0.5, 0.5, 2.0]];
         for vector in &steps {

@@ -287,8 +287,7 @@ mod tests {
 
     fn observed(model: &Lstep, log: &EventLog) -> State {
         let times = log.events().times();
-        let mut state =
-            model.begin(&StreamInfo { nodes: 40, training: (times[0], times[SEEN as usize]) });
+        let mut state = model.begin(&StreamInfo::new(40, (times[0], times[SEEN as usize])));
         for step in log.events().iter().take(SEEN as usize).collect::<Vec<Event>>().chunks(50) {
             model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
         }

@@ -95,7 +95,7 @@ mod tests {
         let events = generate(&stream).expect("a stream").events;
         let features = Features::new(5, (0..200).map(|number| (number as f32).sin()).collect())
             .expect("40 rows");
-        let info = StreamInfo { nodes: 40, training: (events.times()[0], events.times()[300]) };
+        let info = StreamInfo::new(40, (events.times()[0], events.times()[300]));
         let with_features = EventLog::new(events.clone()).with_node_features(features);
         for log in [with_features, EventLog::new(events)] {
             for variant in [Variant::Full, Variant::PositionOnly, Variant::NoPosition] {

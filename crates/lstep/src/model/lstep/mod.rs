@@ -224,7 +224,7 @@ impl LstepEncoder {
         scratch: &mut ObserveScratch<LstepScratch>,
         vectors: &mut Vec<f32>,
     ) {
-        let ObserveScratch { workspace, lists: LstepScratch { gathered, runs, .. } } = scratch;
+        let ObserveScratch { workspace, lists: LstepScratch { gathered, runs, .. }, .. } = scratch;
         gathered.clear();
         for &node in nodes {
             gathered.seed(Seed::new(node, now.time));
@@ -246,7 +246,7 @@ fn handed_over(encoded: EncodedSeeds, gathered: &Gathered) -> Encoded {
     let EncodedSeeds { approximate, by_seed, hidden } = encoded;
     let compare = approximate
         .map(|vectors| Compare { vectors, rows: (!by_seed).then(|| gathered.own.clone()) });
-    Encoded { hidden: Some(hidden), compare }
+    Encoded { hidden: Some(hidden), compare, ..Encoded::default() }
 }
 
 impl NodeEncoder for LstepEncoder {
@@ -442,7 +442,8 @@ mod tests {
             &mut scratch,
         );
         let encoded = handed_over(encoded, &scratch.gathered);
-        let mut context = ForwardContext { tape: &mut tape, past, parameters, key: 0, fold };
+        let first_layer = prepared.as_ref().filter(|_| fold);
+        let mut context = ForwardContext { tape: &mut tape, past, parameters, key: 0, first_layer };
         let logits = PairHead::<LstepEncoder>::logits(
             head,
             &mut context,

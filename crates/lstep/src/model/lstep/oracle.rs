@@ -130,7 +130,7 @@ impl Oracle {
             .collect();
         let mut positions = Positions::new(width, self.model.encoder().config.snapshots);
         positions.push_snapshot(&nodes, &vectors);
-        let info = StreamInfo { nodes: self.nodes, training: (Time::ZERO, Time::ZERO) };
+        let info = StreamInfo::new(self.nodes, (Time::ZERO, Time::ZERO));
         let mut state = self.model.begin(&info);
         (state.encoder.positions, state.encoder.met) = (positions, met);
         state

@@ -277,8 +277,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "never saved")]
     fn a_leaking_model_cannot_be_saved() {
-        let info =
-            StreamInfo { nodes: 2, training: (crate::event::Time::ZERO, crate::event::Time::ZERO) };
+        let info = StreamInfo::new(2, (crate::event::Time::ZERO, crate::event::Time::ZERO));
         let optimizer = OptimizerConfig::default();
         new_trainer(ReleasedLeak::new(small(), 0).expect("settings"), &info, optimizer)
             .save(&mut Checkpoint::default());

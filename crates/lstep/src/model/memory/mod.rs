@@ -7,10 +7,16 @@
 //! memory into a new memory, what a [`Message`] says about the other node, and the [`Readout`] that
 //! makes a seed's vector of memories.
 
+mod attention;
 mod cell;
+mod message;
+mod products;
 mod table;
 
+pub use attention::AttentionReadout;
 pub use cell::{Cell, CellKind};
+pub use message::{EncodingMessage, MemoryMessage, Message, Observing};
+pub use products::ProductCache;
 pub use table::Memories;
 
 use super::StreamInfo;
@@ -24,42 +30,50 @@ use crate::nn::TimeEncoder;
 use lstep_tensor::{Parameters, Tape, Var, Workspace};
 use rustc_hash::FxHashMap;
 
-/// What a message says about the node on the other side of an event.
-pub trait Message: Clone + Send + Sync + 'static {
-    /// Writes the vectors of the other nodes, [nodes, width], as of their events.
-    fn others(&self, memories: &Memories, others: &[(NodeId, Event)], out: &mut Vec<f32>);
-}
-
-/// The other node's memory as it is.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MemoryMessage;
-
-impl Message for MemoryMessage {
-    fn others(&self, memories: &Memories, others: &[(NodeId, Event)], out: &mut Vec<f32>) {
-        for (node, _) in others {
-            let end = out.len() + memories.width();
-            out.extend_from_slice(memories.of(*node));
-            out.resize(end, 0.0);
-        }
-    }
-}
-
 /// Makes seeds' vectors of memories.
 pub trait Readout: Clone + Send + Sync + 'static {
+    /// What it keeps beside the memories.
+    type State: Clone + Send + Sync;
+
     /// Lists that each call fills anew; only their memory is kept.
     type Scratch: Default + Send;
 
     /// How much is encoded at once.
     fn chunk(&self, mode: Mode) -> Chunk;
 
+    /// What it keeps before the first event.
+    fn init(&self, info: &StreamInfo) -> Self::State;
+
     /// The vectors of seeds, [seeds, width].
     fn encode<'t>(
         &self,
         context: &mut ForwardContext<'_, 't>,
         memories: MemoryView<'_, 't>,
+        state: &'t Self::State,
         seeds: &[Seed],
         scratch: &mut Self::Scratch,
-    ) -> Var;
+    ) -> Encoded;
+
+    /// See [`NodeEncoder::folds`].
+    fn folds(&self) -> bool {
+        false
+    }
+
+    /// See [`NodeEncoder::fold`].
+    fn fold(&self, _: &mut Tape<'_>, _: Var) -> (Var, Var) {
+        unreachable!("only a readout that folds is asked to")
+    }
+
+    /// Called once memories have changed.
+    fn forget(&self, _: &mut Self::State) {}
+
+    /// Writes what it keeps into a checkpoint.
+    fn save_state<'a>(&self, _: &'a Self::State, _: &mut Checkpoint<'a>) {}
+
+    /// Reads what [`Readout::save_state`] wrote.
+    fn load_state(&self, info: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<Self::State> {
+        Ok(self.init(info))
+    }
 }
 
 /// Memories as a readout sees them: with pending messages applied.
@@ -75,9 +89,8 @@ impl<'t> MemoryView<'_, 't> {
         self.memories
     }
 
-    /// Memories with pending messages applied, plus node features, [nodes + 1, width]; the last row
-    /// is zero.
-    pub fn vectors(&self, tape: &mut Tape<'t>, past: Past<'t>, nodes: &[NodeId]) -> Var {
+    /// Memories with pending messages applied, [nodes + 1, width]; the last row is zero.
+    pub fn updated(&self, tape: &mut Tape<'t>, nodes: &[NodeId]) -> Var {
         let (memories, width) = (self.memories, self.memories.width());
         let (mut pending, mut settled) = (Vec::new(), Vec::new());
         let rows = nodes.iter().map(|&node| memories.row(node));
@@ -108,7 +121,13 @@ impl<'t> MemoryView<'_, 't> {
         });
         let order: Vec<u32> = order.chain([nothing]).collect();
         let order = tape.indices(order);
-        let vectors = tape.gather(stacked, order);
+        tape.gather(stacked, order)
+    }
+
+    /// Memories with pending messages applied, plus node features, [nodes + 1, width]; the last row
+    /// is zero.
+    pub fn vectors(&self, tape: &mut Tape<'t>, past: Past<'t>, nodes: &[NodeId]) -> Var {
+        let (vectors, width) = (self.updated(tape, nodes), self.memories.width());
         if past.node_feature_width() == 0 {
             return vectors;
         }
@@ -162,11 +181,45 @@ pub struct MemoryNet<M, R> {
     readout: R,
 }
 
+/// Memories, and what the readout keeps beside them.
+#[derive(Debug, Clone)]
+pub struct MemoryState<S> {
+    memories: Memories,
+    readout: S,
+}
+
 /// Lists of a call.
 #[derive(Default)]
-pub struct MemoryScratch<L> {
-    readout: L,
-    touched: NodePlaces,
+pub struct MemoryScratch<R, M> {
+    readout: R,
+    message: M,
+    touched: Touched,
+}
+
+/// The nodes of a step, each with the other node and the event of its newest meeting.
+#[derive(Default)]
+struct Touched {
+    places: NodePlaces,
+    newest: Vec<(NodeId, Event)>,
+}
+
+impl Touched {
+    fn fill(&mut self, step: &[Event]) {
+        self.places.clear();
+        self.newest.clear();
+        for &event in step {
+            for (node, other) in
+                [(event.source, event.destination), (event.destination, event.source)]
+            {
+                let place = self.places.place(node) as usize;
+                if place == self.newest.len() {
+                    self.newest.push((other, event));
+                } else {
+                    self.newest[place] = (other, event);
+                }
+            }
+        }
+    }
 }
 
 impl<M: Message, R: Readout> MemoryNet<M, R> {
@@ -202,17 +255,18 @@ impl<M: Message, R: Readout> MemoryNet<M, R> {
         memories.update(&pending, &vectors);
     }
 
-    /// Leaves each node the message of its newest event. `newest` has the other node and the event
-    /// of each.
+    /// Leaves each node the message of its newest event. `ahead` is what the messages say of the
+    /// other nodes, if that was made before memories changed.
     fn send_messages(
         &self,
         parameters: &Parameters,
         workspace: &mut Workspace,
         known: Revealed<'_>,
         memories: &mut Memories,
-        (nodes, newest): (&[NodeId], &[(NodeId, Event)]),
+        touched: &Touched,
+        ahead: &[f32],
     ) {
-        let width = memories.width();
+        let (width, nodes, newest) = (memories.width(), touched.places.nodes(), &touched.newest);
         let mut tape = workspace.infer(parameters);
         let waited = nodes
             .iter()
@@ -222,7 +276,7 @@ impl<M: Message, R: Readout> MemoryNet<M, R> {
         let times = self.time.apply(&mut tape, waited);
         let times = tape.value(times);
         let mut others = Vec::new();
-        self.message.others(memories, newest, &mut others);
+        self.message.others(memories, ahead, newest, &mut others);
         let mut messages = Vec::new();
         let mut ends = Vec::with_capacity(nodes.len());
         for (place, (&node, (_, event))) in nodes.iter().zip(newest).enumerate() {
@@ -243,9 +297,9 @@ impl<M: Message, R: Readout> MemoryNet<M, R> {
 }
 
 impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
-    type State = Memories;
-    type Scratch = MemoryScratch<R::Scratch>;
-    type Ahead = ();
+    type State = MemoryState<R::State>;
+    type Scratch = MemoryScratch<R::Scratch, M::Scratch>;
+    type Ahead = Vec<f32>;
 
     fn feature_widths(&self) -> FeatureWidths {
         self.widths
@@ -255,57 +309,71 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
         self.readout.chunk(mode)
     }
 
-    fn init(&self, info: &StreamInfo) -> Memories {
-        Memories::new(self.widths.node, info.training.0.value())
+    fn init(&self, info: &StreamInfo) -> Self::State {
+        let memories = Memories::new(self.widths.node, info.training.0.value());
+        MemoryState { memories, readout: self.readout.init(info) }
     }
 
     fn encode<'t>(
         &'t self,
         context: &mut ForwardContext<'_, 't>,
-        memories: &'t Memories,
+        MemoryState { memories, readout }: &'t Self::State,
         seeds: &[Seed],
         scratch: &mut Self::Scratch,
     ) -> Encoded {
         let view = MemoryView { memories, cell: &self.cell };
-        let hidden = self.readout.encode(context, view, seeds, &mut scratch.readout);
-        Encoded { hidden: Some(hidden), compare: None }
+        self.readout.encode(context, view, readout, seeds, &mut scratch.readout)
+    }
+
+    fn folds(&self) -> bool {
+        self.readout.folds()
+    }
+
+    fn fold(&self, tape: &mut Tape<'_>, _: Past<'_>, weight: Var) -> (Var, Var) {
+        self.readout.fold(tape, weight)
+    }
+
+    fn ahead(
+        &self,
+        parameters: &Parameters,
+        known: Revealed<'_>,
+        state: &Self::State,
+        step: &[Event],
+        ObserveScratch { workspace, lists, dropout }: &mut ObserveScratch<Self::Scratch>,
+    ) -> Vec<f32> {
+        let memories = MemoryView { memories: &state.memories, cell: &self.cell };
+        lists.touched.fill(step);
+        let observing = Observing { parameters, known, memories, workspace, dropout: *dropout };
+        self.message.ahead(observing, &lists.touched.newest, &mut lists.message)
     }
 
     fn observe(
         &self,
         parameters: &Parameters,
         known: Revealed<'_>,
-        memories: &mut Memories,
+        MemoryState { memories, readout }: &mut Self::State,
         step: &[Event],
-        (): (),
-        ObserveScratch { workspace, lists }: &mut ObserveScratch<Self::Scratch>,
+        ahead: Vec<f32>,
+        ObserveScratch { workspace, lists, .. }: &mut ObserveScratch<Self::Scratch>,
     ) {
         let touched = &mut lists.touched;
-        touched.clear();
-        let mut newest = Vec::new();
-        for &event in step {
-            for (node, other) in
-                [(event.source, event.destination), (event.destination, event.source)]
-            {
-                let place = touched.place(node) as usize;
-                if place == newest.len() {
-                    newest.push((other, event));
-                } else {
-                    newest[place] = (other, event);
-                }
-            }
-        }
-        let nodes = touched.nodes();
-        self.settle(parameters, workspace, memories, nodes);
-        self.send_messages(parameters, workspace, known, memories, (nodes, &newest));
+        touched.fill(step);
+        self.settle(parameters, workspace, memories, touched.places.nodes());
+        self.send_messages(parameters, workspace, known, memories, touched, &ahead);
+        self.readout.forget(readout);
     }
 
-    fn save_state<'a>(&self, memories: &'a Memories, checkpoint: &mut Checkpoint<'a>) {
-        memories.save(checkpoint);
+    fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>) {
+        state.memories.save(checkpoint);
+        self.readout.save_state(&state.readout, checkpoint);
     }
 
-    fn load_state(&self, info: &StreamInfo, checkpoint: &mut Checkpoint<'_>) -> Result<Memories> {
-        let mut memories = self.init(info);
+    fn load_state(
+        &self,
+        info: &StreamInfo,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Self::State> {
+        let MemoryState { mut memories, .. } = self.init(info);
         // A stream without features has shorter messages.
         let plain = 2 * self.widths.node + self.time.width();
         let widths = match checkpoint.extent() {
@@ -313,6 +381,61 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
             None => plain..=plain + self.widths.edge,
         };
         memories.load(checkpoint, widths)?;
-        Ok(memories)
+        Ok(MemoryState { memories, readout: self.readout.load_state(info, checkpoint)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{Event, NodeId};
+    use crate::graph::EventLog;
+    use crate::model::{
+        Composite, DyRep, DyRepConfig, Jodie, JodieConfig, Mlp, Model, Negative, NodeEncoder,
+        StreamInfo, TrainBatch,
+    };
+    use crate::query::Queries;
+    use crate::read::synthetic::{SyntheticConfig, generate};
+
+    /// Scores by kept products, asked twice, against the vectors that training makes.
+    fn compare<E: NodeEncoder>(model: &Composite<E, Mlp>) {
+        let stream =
+            SyntheticConfig { nodes: 40, events: 400, features: 2, ..SyntheticConfig::default() };
+        let log = EventLog::new(generate(&stream).expect("a stream").events);
+        let events: Vec<Event> = log.events().iter().collect();
+        let info = StreamInfo::of(events.iter().copied()).expect("events");
+        let mut state = model.begin(&info);
+        for step in events[..300].chunks(50) {
+            model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
+        }
+        let (past, step) = (log.past(300), &events[300..]);
+        // Node 40 has never met anybody.
+        let other = |event: &Event| NodeId((event.number * 7) % 41);
+        let mut ask = Queries::new();
+        for event in step {
+            ask.push(event.source, event.time, [event.destination, other(event)]);
+        }
+        let scores = model.score(past, &state, &ask).expect("scored");
+        assert_eq!(scores, model.score(past, &state, &ask).expect("scored from what is kept"));
+        assert_eq!(scores, model.score(past, &state.clone(), &ask).expect("scored anew"));
+        let negatives: Vec<Negative> = step
+            .iter()
+            .map(|event| Negative { source: event.source, destination: other(event) })
+            .collect();
+        let batch = TrainBatch { events: step, negatives: &negatives };
+        let plain: Vec<f32> =
+            model.losses(past, &state, batch, |tape, of| tape.value(of.logits).to_vec());
+        let largest = plain.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
+        assert_eq!(plain.len(), scores.values().len());
+        for (kept, plain) in scores.values().iter().zip(&plain) {
+            assert!((kept - f64::from(*plain)).abs() < 1e-5 * f64::from(largest), "{kept} {plain}");
+        }
+    }
+
+    #[test]
+    fn products_that_are_kept_score_as_the_vectors_they_are_made_of() {
+        let jodie = JodieConfig { dropout: 0.0, node_width: 12, ..JodieConfig::default() };
+        compare(&Jodie::new(jodie, 3).expect("right settings"));
+        let dyrep = DyRepConfig { dropout: 0.0, node_width: 12, ..DyRepConfig::default() };
+        compare(&DyRep::new(dyrep, 3).expect("right settings"));
     }
 }

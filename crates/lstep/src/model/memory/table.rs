@@ -84,6 +84,14 @@ impl Memories {
         self.row(node).map_or(self.start, |row| self.changed[row as usize])
     }
 
+    /// When the node's memory was last changed with a pending message applied; the start of time if
+    /// never.
+    pub fn updated(&self, node: NodeId) -> f64 {
+        let Some(row) = self.row(node) else { return self.start };
+        let sent = self.sent[row as usize];
+        if sent.is_nan() { self.changed[row as usize] } else { sent }
+    }
+
     /// Replaces the memories of some rows, whose messages are thereby used up: `vectors` holds a
     /// memory for each.
     pub fn update(&mut self, rows: &[u32], vectors: &[f32]) {
@@ -200,6 +208,7 @@ mod tests {
         memories.send(node, 9.0, &[4.0, 5.0, 6.0]);
         let row = memories.row(node).expect("it has interacted");
         assert!(memories.is_pending(row));
+        assert_eq!(memories.updated(node), 9.0);
         assert_eq!((memories.of(node), memories.changed(node)), ([0.0, 0.0].as_slice(), 5.0));
         memories.update(&[row], &[0.5, -0.5]);
         assert!(!memories.is_pending(row));

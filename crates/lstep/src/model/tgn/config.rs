@@ -1,8 +1,8 @@
 //! TGN's settings. Defaults are DyGLib's, for a stream of unknown kind.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Sampling;
-use crate::model::checks::{check_dropout, within};
+use crate::model::checks::{check_dropout, check_heads, within};
 use serde::{Deserialize, Serialize};
 
 /// TGN's settings.
@@ -50,14 +50,7 @@ impl TgnConfig {
             ("model.recent", self.recent, 1),
             ("model.heads", self.heads, 1),
         ])?;
-        let shared = self.node_width + self.time_width;
-        if !shared.is_multiple_of(self.heads) {
-            return Err(Error::setting(
-                "model.heads",
-                self.heads,
-                format!("node_width + time_width, {shared}, is no multiple"),
-            ));
-        }
+        check_heads(self.heads, self.node_width + self.time_width)?;
         check_dropout(self.dropout)
     }
 }

@@ -10,7 +10,7 @@
 //! | `names.integers`, or `names.texts` and `names.ends` | the nodes' ids |
 //! | `names.sides` | 1 for a destination, where sides are separated |
 //! | `candidates` | the nodes that have been destinations |
-//! | `info.nodes`, `info.training` | what the model knew before its first event |
+//! | `info.nodes`, `info.training`, `info.silence` | what the model knew before its first event |
 //! | `run.events` | how many events the run's stream had |
 //! | `model.*` | weights and state, as the model saves them |
 //!
@@ -24,7 +24,7 @@ use crate::checkpoint::{Checkpoint, StreamExtent, Tensor, Values};
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Clock, Events, Features, Ids, Names, NodeId, NodeSet, Side, Time};
 use crate::graph::EventLog;
-use crate::model::StreamInfo;
+use crate::model::{Silence, StreamInfo};
 use crate::serving::Live;
 use crate::settings::RunConfig;
 use std::path::Path;
@@ -94,6 +94,7 @@ impl Bundle {
         let (from, to) = self.info.training;
         file.push_u64("info.nodes", vec![self.info.nodes as u64]);
         file.push_f64("info.training", vec![from.value(), to.value()]);
+        file.push_f64("info.silence", self.info.silence.to_numbers().to_vec());
         file.push_u64("run.events", vec![*run_events]);
 
         let log = self.live.log();
@@ -212,8 +213,7 @@ fn features(file: &mut Checkpoint<'_>, name: &str, rows: usize) -> Result<Featur
 }
 
 fn names(file: &Checkpoint<'_>) -> Result<Names> {
-    let has = |name: &str| file.tensors.iter().any(|tensor| tensor.name == name);
-    let ids = if has("names.integers") {
+    let ids = if has(file, "names.integers") {
         Ids::Integer(file.u64("names.integers")?.iter().map(|&bits| bits as i64).collect())
     } else {
         let buffer = String::from_utf8(file.u8("names.texts")?.to_vec())
@@ -229,7 +229,7 @@ fn names(file: &Checkpoint<'_>) -> Result<Names> {
         1 => Ok(Side::Destination),
         other => Err(faulty(format!("has a node on side {other}, and there are sides 0 and 1"))),
     };
-    let sides = match has("names.sides") {
+    let sides = match has(file, "names.sides") {
         true => Some(file.u8("names.sides")?.iter().map(side).collect::<Result<Vec<Side>>>()?),
         false => None,
     };
@@ -248,7 +248,17 @@ fn info(file: &Checkpoint<'_>, names: &Names) -> Result<StreamInfo> {
     if training.1 < training.0 {
         return Err(faulty(format!("was trained from {from} to {to}, which is earlier")));
     }
-    Ok(StreamInfo { nodes: nodes as usize, training })
+    let silence = match has(file, "info.silence") {
+        true => Silence::from_numbers(file.f64("info.silence")?)
+            .ok_or_else(|| faulty("has silences that no events have".into()))?,
+        // Models of earlier versions have no use for it.
+        false => Silence::default(),
+    };
+    Ok(StreamInfo { nodes: nodes as usize, training, silence })
+}
+
+fn has(file: &Checkpoint<'_>, name: &str) -> bool {
+    file.tensors.iter().any(|tensor| tensor.name == name)
 }
 
 fn time_of(value: f64) -> Result<Time> {

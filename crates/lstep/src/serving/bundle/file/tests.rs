@@ -132,6 +132,7 @@ fn what_a_made_up_file_says_is_checked() {
     set("events.first", u64s(&[]), "one is needed");
     set("info.nodes", u64s(&[99]), "99 nodes");
     set("info.training", f64s(vec![1.0]), "first and last time");
+    set("info.silence", f64s(vec![0.0; 6]), "silences");
     set("info.training", f64s(vec![5.0, 1.0]), "earlier");
     set("info.training", f64s(vec![0.0, f64::NAN]), "a time that is NaN");
     set("events.sources", u32s(vec![nodes as u32; events]), "names for");
