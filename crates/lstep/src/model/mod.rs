@@ -30,6 +30,7 @@ mod popularity;
 pub mod registry;
 mod scratch;
 mod silence;
+mod tgat;
 mod tgn;
 mod tpnet;
 mod trainer;
@@ -64,6 +65,7 @@ pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
 pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
 pub use silence::{Moments, Silence};
+pub use tgat::{FirstLayers, Tgat, TgatConfig, TgatEncoder, TgatKind};
 pub use tgn::{Tgn, TgnConfig, TgnKind};
 pub use tpnet::{MissingSlots, Projections, Tpnet, TpnetConfig, TpnetHead, TpnetKind};
 pub use trainer::{

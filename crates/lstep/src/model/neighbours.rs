@@ -1,6 +1,7 @@
 //! Sampled neighbours of the seeds of a call, before any tensor.
 
 use crate::graph::{Neighbour, Past, Seed, sample_uniformly};
+use lstep_tensor::{Tape, Var};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,38 @@ impl NeighbourBatch {
     /// The neighbours of each seed, as places among all.
     pub fn spans(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
         self.offsets.windows(2).map(|ends| ends[0]..ends[1])
+    }
+
+    /// The neighbours of all seeds in blocks of `rows`, each with how long ago its event was, then
+    /// nobody.
+    pub fn in_blocks(&self, rows: usize) -> impl Iterator<Item = (f64, Option<&Neighbour>)> {
+        self.spans().flat_map(move |span| {
+            let missing = rows - span.len();
+            let there = span
+                .map(|place| (self.ages[place as usize], Some(&self.neighbours[place as usize])));
+            there.chain(std::iter::repeat_n((0.0, None), missing))
+        })
+    }
+
+    /// Features of the events in blocks of `rows`, zeros where there is none; nothing where the
+    /// stream has none.
+    pub fn event_features_in_blocks(
+        &self,
+        tape: &mut Tape<'_>,
+        past: Past<'_>,
+        rows: usize,
+    ) -> Option<Var> {
+        let width = past.event_feature_width();
+        (width > 0).then(|| {
+            tape.input(self.seeds() * rows, width, |values| {
+                let blocks = self.in_blocks(rows).zip(values.chunks_exact_mut(width));
+                for ((_, neighbour), row) in blocks {
+                    if let Some(neighbour) = neighbour {
+                        row.copy_from_slice(past.event_features(neighbour));
+                    }
+                }
+            })
+        })
     }
 
     /// The seeds of the next hop: each neighbour just before its event, every distinct one once;

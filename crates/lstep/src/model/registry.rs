@@ -7,8 +7,8 @@
 use super::config::{AnySettings, ModelConfig};
 use super::{
     DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind,
-    JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session, StreamInfo, TgnKind,
-    TpnetKind, Trainer,
+    JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session, StreamInfo, TgatKind,
+    TgnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -26,6 +26,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &TgnKind,
     &JodieKind,
     &DyRepKind,
+    &TgatKind,
     &DyGFormerKind,
     &TpnetKind,
     &EdgeBankKind,

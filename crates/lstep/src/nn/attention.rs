@@ -64,6 +64,27 @@ pub struct Neighbourhood {
     pub rows: usize,
 }
 
+/// What the seeds of a call look at, with the vectors in place.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// How many seeds there are.
+    pub seeds: usize,
+    /// The seeds' own vectors, which ask: [seeds, node width or less].
+    pub own: Option<Var>,
+    /// What is merged behind the attention: [seeds, node width or less].
+    pub merged: Option<Var>,
+    /// The vectors of each event's other node: [seeds rows, node width or less].
+    pub partners: Option<Var>,
+    /// As in a [`Neighbourhood`].
+    pub ages: Times,
+    /// As in a [`Neighbourhood`].
+    pub features: Option<Var>,
+    /// As in a [`Neighbourhood`].
+    pub counts: Indices,
+    /// As in a [`Neighbourhood`].
+    pub rows: usize,
+}
+
 impl TemporalAttention {
     /// Adds all weights under a name.
     pub fn add(
@@ -112,51 +133,104 @@ impl TemporalAttention {
         dropout: f32,
     ) -> Var {
         let own = tape.gather(around.nodes, around.own);
-        let seeds = around.own.len();
-        let now = tape.times([0.0]);
-        let now = time.apply(tape, now);
-        let same = tape.indices(std::iter::repeat_n(0, seeds));
-        let now = tape.gather(now, same);
-        let query = tape.concat_columns(&[own, now]);
-        let looked_at = self.looked_at(tape, time, around);
-        let seen = self.attend(tape, query, looked_at, around, dropout);
-        let seen = self.out.apply(tape, seen, Activation::Identity);
-        let seen = tape.dropout(seen, dropout);
-        let seen = tape.add(seen, query);
-        let seen = self.norm.apply(tape, seen);
-        let both = tape.concat_columns(&[seen, own]);
-        let inner = self.merge_in.apply(tape, both, Activation::Relu);
+        let partners = tape.gather(around.nodes, around.partners);
+        let seen = Seen {
+            seeds: around.own.len(),
+            own: Some(own),
+            merged: Some(own),
+            partners: Some(partners),
+            ages: around.ages,
+            features: around.features,
+            counts: around.counts,
+            rows: around.rows,
+        };
+        self.apply_to(tape, time, seen, dropout)
+    }
+
+    /// [`TemporalAttention::apply`], where vectors may be narrower than the layer or absent: the
+    /// columns that are not there are zeros. What is merged behind the attention may be another
+    /// vector than the one that asks.
+    pub fn apply_to(self, tape: &mut Tape<'_>, time: TimeEncoder, seen: Seen, dropout: f32) -> Var {
+        let query = self.query(tape, time, seen);
+        let attended = self.attend(tape, time, query, seen, dropout);
+        let attended = self.out.apply(tape, attended, Activation::Identity);
+        let attended = tape.dropout(attended, dropout);
+        let query = match seen.own {
+            Some(_) => query,
+            None => {
+                let same = tape.indices(std::iter::repeat_n(0, seen.seeds));
+                tape.gather(query, same)
+            }
+        };
+        let attended = tape.add(attended, query);
+        let attended = self.norm.apply(tape, attended);
+        let query_width = self.widths.node + self.widths.time;
+        let (both, width) = match seen.merged {
+            Some(merged) => {
+                let width = query_width + tape.shape(merged).1;
+                (tape.concat_columns(&[attended, merged]), width)
+            }
+            None => (attended, query_width),
+        };
+        let Linear { weight, bias } = self.merge_in;
+        let (weight, bias) = (tape.parameter(weight), tape.parameter(bias));
+        let weight = tape.columns(weight, 0..width);
+        let inner = tape.linear(both, weight, Some(bias), Activation::Relu);
         self.merge_out.apply(tape, inner, Activation::Identity)
     }
 
-    /// x of all events, [seeds rows, node + time + feature width].
-    fn looked_at(self, tape: &mut Tape<'_>, time: TimeEncoder, around: Neighbourhood) -> Var {
-        let partners = tape.gather(around.nodes, around.partners);
-        let times = time.apply(tape, around.ages);
-        match around.features {
-            Some(features) => tape.concat_columns(&[partners, times, features]),
-            None => tape.concat_columns(&[partners, times]),
+    /// q of the seeds, [seeds, node + time]. Seeds without vectors all ask alike, so theirs is one
+    /// row.
+    fn query(self, tape: &mut Tape<'_>, time: TimeEncoder, seen: Seen) -> Var {
+        let now = tape.times([0.0]);
+        let now = time.apply(tape, now);
+        let Some(own) = seen.own else {
+            let nothing = tape.zeros(1, self.widths.node);
+            return tape.concat_columns(&[nothing, now]);
+        };
+        let same = tape.indices(std::iter::repeat_n(0, seen.seeds));
+        let now = tape.gather(now, same);
+        let missing = self.widths.node - tape.shape(own).1;
+        if missing == 0 {
+            return tape.concat_columns(&[own, now]);
         }
+        let nothing = tape.zeros(seen.seeds, missing);
+        tape.concat_columns(&[own, nothing, now])
     }
 
     /// The outputs of all heads side by side, [seeds, node + time].
     fn attend(
         self,
         tape: &mut Tape<'_>,
+        time: TimeEncoder,
         query: Var,
-        looked_at: Var,
-        around: Neighbourhood,
+        seen: Seen,
         dropout: f32,
     ) -> Var {
-        let AttentionWidths { node, time, heads, .. } = self.widths;
-        let (seeds, width, head) =
-            (around.own.len(), tape.shape(looked_at).1, (node + time) / heads);
+        let AttentionWidths { node, time: time_width, heads, .. } = self.widths;
+        let head = (node + time_width) / heads;
+        let times = time.apply(tape, seen.ages);
+        let there = seen.partners.map_or(0, |partners| tape.shape(partners).1);
+        let after = time_width + seen.features.map_or(0, |features| tape.shape(features).1);
+        let parts: Vec<Var> =
+            [seen.partners, Some(times), seen.features].into_iter().flatten().collect();
+        let looked_at = if let [only] = parts[..] { only } else { tape.concat_columns(&parts) };
+        let width = there + after;
         let weights = [self.query, self.key, self.value].map(|id| tape.parameter(id));
         let [query_weight, key_weight, value_weight] = weights;
         let query = tape.linear(query, query_weight, None, Activation::Identity);
+        // The columns of what is there.
         let of_head = |tape: &mut Tape<'_>, weight: Var, number: usize| {
             let rows = tape.rows(weight, number * head..(number + 1) * head);
-            tape.columns(rows, 0..width)
+            if there == node {
+                return tape.columns(rows, 0..width);
+            }
+            let rest = tape.columns(rows, node..node + after);
+            if there == 0 {
+                return rest;
+            }
+            let nodes = tape.columns(rows, 0..there);
+            tape.concat_columns(&[nodes, rest])
         };
         let folded: Vec<Var> = (0..heads)
             .map(|number| {
@@ -166,19 +240,24 @@ impl TemporalAttention {
             })
             .collect();
         let folded = tape.concat_columns(&folded);
-        let folded = tape.reshape(folded, seeds * heads, width);
+        let asked = tape.shape(folded).0;
+        let folded = tape.reshape(folded, asked * heads, width);
         // The operation divides by the square root of the width it sees, which is not that of a
         // head.
-        let folded = tape.scale(folded, (width as f32 / head as f32).sqrt());
+        let mut folded = tape.scale(folded, (width as f32 / head as f32).sqrt());
+        if seen.own.is_none() {
+            let same = tape.indices((0..seen.seeds).flat_map(|_| 0..heads as u32));
+            folded = tape.gather(folded, same);
+        }
         let geometry = Heads {
             heads: 1,
             query_rows: heads,
-            key_rows: around.rows,
-            keys: Keys::First(around.counts),
+            key_rows: seen.rows,
+            keys: Keys::First(seen.counts),
             dropout,
         };
         let sums = tape.attention(folded, looked_at, looked_at, geometry);
-        let sums = tape.reshape(sums, seeds, heads * width);
+        let sums = tape.reshape(sums, seen.seeds, heads * width);
         let outputs: Vec<Var> = (0..heads)
             .map(|number| {
                 let sum = tape.columns(sums, number * width..(number + 1) * width);

@@ -12,7 +12,7 @@ pub mod spectrum;
 mod time;
 mod transformer;
 
-pub use attention::{AttentionWidths, Neighbourhood, TemporalAttention};
+pub use attention::{AttentionWidths, Neighbourhood, Seen, TemporalAttention};
 pub use feed_forward::FeedForward;
 pub use linear::{Linear, Norm};
 pub use mixer::{Mixer, MixerWidths};

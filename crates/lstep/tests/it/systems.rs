@@ -5,8 +5,8 @@ use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
     DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, GraphMixer, GraphMixerConfig, Jodie,
-    JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tgn, TgnConfig, Tpnet, TpnetConfig,
-    TrainBatch, TrainContext, registry,
+    JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tgat, TgatConfig, Tgn, TgnConfig,
+    Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -154,6 +154,14 @@ fn dygformer_is_the_plain_one_with_features_and_without_padded_and_not() {
     {
         let config: &DyGFormerConfig = fixture.config.settings().expect("a fixture of its own");
         compare(DyGFormer::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn tgat_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("tgat"), read!("tgat_featureless")] {
+        let config: &TgatConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Tgat::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

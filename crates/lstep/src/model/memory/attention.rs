@@ -2,12 +2,11 @@
 //! features.
 
 use super::{MemoryView, NodePlaces, Readout};
-use crate::graph::{Past, Seed};
+use crate::graph::Seed;
 use crate::model::StreamInfo;
 use crate::model::encoder::{Chunk, Encoded, ForwardContext, Mode};
 use crate::model::neighbours::{NeighbourBatch, Sampling};
 use crate::nn::{Neighbourhood, TemporalAttention, TimeEncoder};
-use lstep_tensor::{Tape, Var};
 
 /// Attention of a seed's node over its recent events.
 #[derive(Debug, Clone)]
@@ -71,31 +70,11 @@ impl Readout for AttentionReadout {
             own: tape.indices(own),
             partners: tape.indices(partners),
             ages: tape.times(ages),
-            features: features(tape, past, neighbours, most),
+            features: neighbours.event_features_in_blocks(tape, past, most),
             counts: tape.indices(neighbours.spans().map(|span| span.len() as u32)),
             rows: most,
         };
         let hidden = self.attention.apply(tape, self.time, around, self.dropout as f32);
         Encoded { hidden: Some(hidden), ..Encoded::default() }
     }
-}
-
-/// Features of the events looked at, in blocks; nothing where the stream has none.
-fn features<'t>(
-    tape: &mut Tape<'t>,
-    past: Past<'t>,
-    neighbours: &NeighbourBatch,
-    most: usize,
-) -> Option<Var> {
-    let width = past.event_feature_width();
-    (width > 0).then(|| {
-        tape.input(neighbours.seeds() * most, width, |values| {
-            for (block, span) in values.chunks_mut(most * width).zip(neighbours.spans()) {
-                for (row, place) in block.chunks_mut(width).zip(span) {
-                    let neighbour = &neighbours.neighbours()[place as usize];
-                    row.copy_from_slice(past.event_features(neighbour));
-                }
-            }
-        })
-    })
 }
