@@ -93,19 +93,18 @@ impl NodePairs {
 /// What the tokens of one side of the pairs are made of.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// For each entry of each distinct seed on this side the entry, and its place among the pairs
-    /// of met nodes with nodes of this side.
+    /// For each entry of each distinct seed on this side, as the node it is taken for, the entry and
+    /// its place among the pairs of met nodes with nodes of this side.
     pub own_entries: Vec<u32>,
     pub own_near: Vec<u32>,
     /// For each token its place among those, and its place among the pairs of met nodes with nodes
     /// of the other side.
     pub own: Vec<u32>,
     pub other: Vec<u32>,
-    /// Where the entries of each seed begin in `own_entries`, or nowhere.
-    begins: Vec<u32>,
+    /// Where the entries of each begin in `own_entries`. A node without events is taken for a new
+    /// source or a new candidate, so a seed alone does not tell.
+    begins: FxHashMap<(u32, u32), u32>,
 }
-
-const NOWHERE: u32 = u32::MAX;
 
 /// The tokens of a call.
 #[derive(Debug, Default)]
@@ -219,25 +218,25 @@ impl Tokens {
         config: &TpnetConfig,
     ) {
         let Side { own_entries, own_near, own, other, begins } = &mut self.sides[side];
-        for list in [&mut *own_entries, own_near, own, other, begins] {
+        for list in [&mut *own_entries, own_near, own, other] {
             list.clear();
         }
-        begins.resize(self.begins.len(), NOWHERE);
+        begins.clear();
         for (&seed, asked) in seeds.iter().zip(asked) {
-            let seed = seed as usize;
-            let entries = self.begins[seed]..self.begins[seed + 1];
-            if begins[seed] == NOWHERE {
-                begins[seed] = own_entries.len() as u32;
+            let entries = self.begins[seed as usize]..self.begins[seed as usize + 1];
+            let next = own_entries.len() as u32;
+            let begin = *begins.entry((seed, asked[side])).or_insert_with(|| {
                 for entry in entries.clone() {
                     own_entries.push(entry);
                     let met = self.met[entry as usize];
                     own_near.push(self.near[side].place(met, asked[side]));
                 }
-            }
+                next
+            });
             let token = first_token + own.len() as u32;
             let (mut events, mut empty) = (entries.len(), 0);
             for (place, entry) in entries.enumerate() {
-                own.push(begins[seed] + place as u32);
+                own.push(begin + place as u32);
                 let met = self.met[entry as usize];
                 other.push(self.near[1 - side].place(met, asked[1 - side]));
                 if self.entries[entry as usize].is_none() {
@@ -294,5 +293,27 @@ impl Tokens {
                 row[..features.len()].copy_from_slice(features);
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::projection::Shape;
+    use super::*;
+    use crate::event::{NodeId, Time};
+    use crate::graph::EventLog;
+
+    #[test]
+    fn a_new_node_beside_itself_is_not_taken_for_the_same_node_beside_another() {
+        let (log, mut pairs) = (EventLog::default(), PairBatch::default());
+        let seed = |node| Seed::new(NodeId(node), Time::ZERO);
+        pairs.push(seed(0), NodeId(0));
+        pairs.push(seed(1), NodeId(0));
+        let state = Projections::new(Shape { sums: 2, width: 4, rate: 0.0 }, 0, 0.0);
+        let (mut tokens, config) = (Tokens::default(), TpnetConfig::default());
+        tokens.gather(log.past(0), &state, &pairs, &config);
+        let [_, candidates] = &tokens.sides;
+        assert_eq!(candidates.own, [0, 1], "a new source, and a new candidate");
+        assert_eq!(tokens.slots.len(), 4 * config.recent);
     }
 }
