@@ -5,6 +5,7 @@
 //! variant here, give it a finite-difference test, and if it is fused a plain reference.
 
 pub(crate) mod attention;
+pub(crate) mod circular;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod gather;
@@ -76,6 +77,7 @@ operations! {
     CrossEntropy(loss::CrossEntropy),
     FoldFilter(temporal_filter::FoldFilter),
     RunKernel(temporal_filter::RunKernel),
+    Circular(circular::Circular),
     Dropout(dropout::Dropout),
 }
 

@@ -172,6 +172,14 @@ fn transposed_blocks() {
 }
 
 #[test]
+fn circular_convolutions() {
+    check(&[(8, 3), (4, 3)], |t, p| {
+        let y = t.circular_convolution(p[0], p[1]);
+        t.square(y)
+    });
+}
+
+#[test]
 fn gathered_rows_including_repeated_ones() {
     check(&[(4, 3)], |t, p| {
         let rows = t.indices([3, 0, 3, 3, 1]);

@@ -379,6 +379,29 @@ fn a_layer_with_dropout_and_a_sum_has_the_bits_of_the_three_steps() {
 }
 
 #[test]
+fn a_circular_convolution_is_its_sum() {
+    let (blocks, length, columns) = (3, 6, 5);
+    let (x, kernel) = (values(blocks * length * columns, 1), values(length * columns, 2));
+    let mut plain = Vec::new();
+    for block in 0..blocks {
+        for t in 0..length {
+            for c in 0..columns {
+                let product = |s: usize| {
+                    let from = kernel[(t + length - s) % length * columns + c];
+                    f64::from(from) * f64::from(x[(block * length + s) * columns + c])
+                };
+                plain.push((0..length).map(product).sum());
+            }
+        }
+    }
+    let (parameters, mut workspace) = (Parameters::new(0), Workspace::new());
+    let mut tape = workspace.infer(&parameters);
+    let (x, kernel) = (tape.borrow(&x, columns), tape.borrow(&kernel, columns));
+    let y = tape.circular_convolution(x, kernel);
+    assert_close(&tape.value(y).to_vec(), &plain, 1e-5);
+}
+
+#[test]
 fn a_net_over_tokens_equals_its_steps_on_transposed_blocks() {
     let (blocks, tokens, inner, channels) = (7, 20, 10, 37);
     let mut parameters = Parameters::new(6);

@@ -6,9 +6,9 @@
 
 use super::config::{AnySettings, ModelConfig};
 use super::{
-    DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, GraphMixerKind, HeuristicKind,
-    JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session, StreamInfo, TgatKind,
-    TgnKind, TpnetKind, Trainer,
+    DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
+    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session,
+    StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -28,6 +28,8 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &DyRepKind,
     &TgatKind,
     &DyGFormerKind,
+    &TclKind,
+    &FreeDyGKind,
     &TpnetKind,
     &EdgeBankKind,
     &PopTrackKind,

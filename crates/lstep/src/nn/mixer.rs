@@ -58,6 +58,15 @@ impl Mixer {
         self.channels.apply(tape, normal, Some(x), dropout)
     }
 
+    /// [`Mixer::apply`] whose net over tokens looks at x + f: x' = x + (tokens(norm((x + f)^T)))^T.
+    pub fn apply_beside(self, tape: &mut Tape<'_>, x: Var, f: Var, dropout: f32) -> Var {
+        let both = tape.add(x, f);
+        let mixed = self.mix_tokens(tape, both, dropout);
+        let x = tape.sub(mixed, f);
+        let normal = self.channel_norm.apply(tape, x);
+        self.channels.apply(tape, normal, Some(x), dropout)
+    }
+
     /// The means of the mixed blocks, [blocks tokens, channels] to [blocks, channels].
     pub fn apply_to_mean(self, tape: &mut Tape<'_>, x: Var, tokens: usize, dropout: f32) -> Var {
         let ends =

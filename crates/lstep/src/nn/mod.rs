@@ -11,6 +11,7 @@ mod predictor;
 pub mod spectrum;
 mod time;
 mod transformer;
+mod transformer_encoder;
 
 pub use attention::{AttentionWidths, Neighbourhood, Seen, TemporalAttention};
 pub use feed_forward::FeedForward;
@@ -19,3 +20,4 @@ pub use mixer::{Mixer, MixerWidths};
 pub use predictor::Predictor;
 pub use time::{TimeEncoder, frequencies};
 pub use transformer::Transformer;
+pub use transformer_encoder::TransformerEncoder;

@@ -4,9 +4,10 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
-    DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, GraphMixer, GraphMixerConfig, Jodie,
-    JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tgat, TgatConfig, Tgn, TgnConfig,
-    Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
+    DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig, GraphMixer,
+    GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tcl,
+    TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext,
+    registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -162,6 +163,22 @@ fn tgat_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("tgat"), read!("tgat_featureless")] {
         let config: &TgatConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Tgat::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn tcl_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("tcl"), read!("tcl_featureless")] {
+        let config: &TclConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Tcl::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn freedyg_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("freedyg"), read!("freedyg_featureless")] {
+        let config: &FreeDyGConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(FreeDyG::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

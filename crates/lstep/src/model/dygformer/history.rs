@@ -6,6 +6,7 @@
 
 use crate::event::NodeId;
 use crate::graph::{Neighbour, Past, Seed};
+use crate::model::occurrence::Occurrences;
 use std::ops::Range;
 
 /// Histories of the distinct seeds of a call, one after the other.
@@ -18,8 +19,7 @@ pub struct Histories {
     neighbours: Vec<Option<Neighbour>>,
     /// How often each entry's node appears in its own history.
     counts: Vec<u32>,
-    /// A counter for each node, zero between calls.
-    counters: Vec<u32>,
+    occurrences: Occurrences,
 }
 
 impl Histories {
@@ -41,7 +41,7 @@ impl Histories {
             self.neighbours.extend(recent.iter().copied().map(Some));
             let from = self.offsets[self.offsets.len() - 1];
             self.offsets.push(self.nodes.len());
-            self.count_own(from..self.nodes.len());
+            self.occurrences.count_own(&self.nodes[from..], &mut self.counts);
         }
     }
 
@@ -74,29 +74,11 @@ impl Histories {
     /// history. O(both lengths).
     pub fn count_with(&mut self, seed: u32, other: u32, mut each: impl FnMut(u32, u32)) {
         let (own, theirs) = (self.span(seed), self.span(other));
-        for entry in theirs.clone() {
-            self.counters[self.nodes[entry].index()] = self.counts[entry];
-        }
-        for entry in own {
-            each(
-                self.counts[entry],
-                self.counters.get(self.nodes[entry].index()).copied().unwrap_or(0),
-            );
-        }
-        for entry in theirs {
-            self.counters[self.nodes[entry].index()] = 0;
-        }
-    }
-
-    fn count_own(&mut self, span: Range<usize>) {
-        let nodes = &self.nodes[span];
-        let highest = nodes.iter().map(|node| node.index()).max().unwrap_or(0);
-        if highest >= self.counters.len() {
-            self.counters.resize(highest + 1, 0);
-        }
-        nodes.iter().for_each(|node| self.counters[node.index()] += 1);
-        self.counts.extend(nodes.iter().map(|node| self.counters[node.index()]));
-        nodes.iter().for_each(|node| self.counters[node.index()] = 0);
+        let counts = &self.counts[own.clone()];
+        let theirs = (&self.nodes[theirs.clone()], &self.counts[theirs]);
+        self.occurrences.count_in(&self.nodes[own], theirs, |place, count| {
+            each(counts[place], count);
+        });
     }
 }
 
