@@ -7,7 +7,7 @@
 use super::Result;
 use super::gather::unless_zero;
 use super::npy::read_npy;
-use super::options::without_compression;
+use super::options::stem;
 use crate::error::InputFault;
 use crate::event::{Features, Names, NodeId};
 use std::path::{Path, PathBuf};
@@ -101,10 +101,16 @@ pub(super) fn tables_beside(path: &Path) -> impl Iterator<Item = PathBuf> {
     ["", "_node"].into_iter().filter_map(|ending| beside(path, ending))
 }
 
+/// Where the table beside `ml_NAME.csv` is, if there is one.
+pub(super) fn named_beside(path: &Path, ending: &str) -> Option<PathBuf> {
+    let (mut name, csv) = stem(path)?;
+    csv.filter(|csv| csv.eq_ignore_ascii_case("csv"))?;
+    name.push(ending);
+    name.push(".npy");
+    Some(path.with_file_name(name))
+}
+
 /// The table beside `ml_NAME.csv`, if it exists.
 fn beside(path: &Path, ending: &str) -> Option<PathBuf> {
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    let stem = without_compression(&name).strip_suffix(".csv")?.to_string();
-    let beside = path.with_file_name(format!("{stem}{ending}.npy"));
-    beside.exists().then_some(beside)
+    named_beside(path, ending).filter(|beside| beside.exists())
 }

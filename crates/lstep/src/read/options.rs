@@ -1,5 +1,6 @@
 //! What the user may say about a file; by default everything is found in the file itself.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// What the user says about a file of events.
@@ -97,6 +98,15 @@ impl Format {
 /// A file's name without `.gz` or `.zst`.
 pub(super) fn without_compression(name: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
+}
+
+/// A file's name without what it says about compression, as stem and ending. Names need not be
+/// UTF-8.
+pub(super) fn stem(path: &Path) -> Option<(OsString, Option<&OsStr>)> {
+    let is = |ending: &OsStr, known: &str| ending.eq_ignore_ascii_case(known);
+    let packed = path.extension().is_some_and(|ending| is(ending, "gz") || is(ending, "zst"));
+    let plain = Path::new(if packed { path.file_stem()? } else { path.file_name()? });
+    Some((plain.file_stem()?.to_os_string(), plain.extension()))
 }
 
 /// What a data set is called: the file's stem; `NAME` for `ml_NAME.csv` and `NAME_edgelist.csv`;

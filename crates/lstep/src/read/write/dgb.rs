@@ -10,8 +10,8 @@ use super::{write_lines, write_text};
 use crate::disk::write_file;
 use crate::error::Error;
 use crate::event::{Names, NodeId};
+use crate::read::dgb::named_beside;
 use crate::read::npy::write_npy;
-use crate::read::options::without_compression;
 use crate::read::{Dataset, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,11 +39,10 @@ pub(super) fn numbering(names: &Names) -> Option<String> {
 
 /// Writes the three files; gives the two beside the events.
 pub(super) fn write(path: &Path, data: &Dataset) -> Result<[PathBuf; 2]> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let plain = without_compression(&name);
-    let stem = plain.strip_suffix(".csv").unwrap_or(plain);
     let numbers = numbers(&data.names)?;
-    let beside = |ending: &str| path.with_file_name(format!("{stem}{ending}.npy"));
+    let beside = |ending: &str| {
+        named_beside(path, ending).expect("this layout is only written under ml_NAME.csv")
+    };
     let (events, nodes) = (beside(""), beside("_node"));
     let zeros = vec![0.0; data.events.features().width().max(data.node_features.width()).max(1)];
 

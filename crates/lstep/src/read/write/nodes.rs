@@ -2,7 +2,7 @@
 
 use super::{push_name, write_text};
 use crate::event::{NodeId, Side};
-use crate::read::options::without_compression;
+use crate::read::options::stem;
 use crate::read::{Dataset, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 /// Writes `NAME.nodes.csv` beside `NAME.csv`: the id first, then the side where `sides` or the
 /// names need one, then the features. Gives its path.
 pub(super) fn write(events: &Path, data: &Dataset, sides: bool) -> Result<PathBuf> {
-    let name =
-        events.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let plain = without_compression(&name);
-    let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
-    let path = events.with_file_name(format!("{stem}.nodes.csv"));
+    let mut name = stem(events).map(|(stem, _)| stem).unwrap_or_default();
+    name.push(".nodes.csv");
+    let path = events.with_file_name(name);
     let features = &data.node_features;
     let sides = sides || data.bipartite();
     write_text(&path, |out| {
