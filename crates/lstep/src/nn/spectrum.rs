@@ -8,7 +8,7 @@
 //!
 //! The eigenvectors come from `symmetric.rs`, not from a library: see there for the reason.
 
-use crate::linalg::{Eigen, eigen};
+use crate::linalg::{Eigen, eigen, largest};
 
 /// Eigenvectors of `L = I - D^(-1/2) A D^(-1/2)` as positions: `[nodes x width]`, row-major.
 ///
@@ -18,7 +18,9 @@ use crate::linalg::{Eigen, eigen};
 /// (the first of those within 1e-6 of the largest). The vectors of a repeated eigenvalue are some
 /// orthonormal basis, the same on every machine.
 ///
-/// Takes O(n^3) time and 16 n^2 bytes for n nodes with neighbours.
+/// Takes O(n^3) time and 16 n^2 bytes for n nodes with neighbours, up to 2,000 of them. A larger
+/// graph is solved component by component. Of a component that is itself larger, only the vectors
+/// that are needed are found, in O(n width^2) time for each round of `linalg::largest`.
 ///
 /// # Panics
 ///
@@ -26,17 +28,35 @@ use crate::linalg::{Eigen, eigen};
 pub fn laplacian_positions(nodes: usize, edges: &[(u32, u32)], width: usize) -> Vec<f32> {
     let graph = Graph::new(nodes, edges);
     let mut positions = vec![0.0; nodes * width];
-    let joined = graph.joined();
-    let vectors = graph.laplacian(&joined).vectors;
-    for (column, vector) in
-        vectors.chunks_exact(joined.len().max(1)).skip(1).take(width).enumerate()
-    {
+    let mut put = |column: usize, nodes: &[u32], vector: &[f64]| {
         let sign = sign(vector);
-        for (&node, &component) in joined.iter().zip(vector) {
+        for (&node, &component) in nodes.iter().zip(vector) {
             positions[node as usize * width + column] = (sign * component) as f32;
+        }
+    };
+    let joined = graph.joined();
+    if joined.len() <= DENSE {
+        let vectors = graph.laplacian(&joined).vectors;
+        let vectors = vectors.chunks_exact(joined.len().max(1)).skip(1).take(width);
+        vectors.enumerate().for_each(|(column, vector)| put(column, &joined, vector));
+    } else {
+        let (components, found) = graph.smallest(width + 1, DENSE);
+        for (column, found) in found.iter().skip(1).enumerate() {
+            put(column, &components[found.component], &found.vector);
         }
     }
     positions
+}
+
+/// Nodes with neighbours up to which the Laplacian is written down as a matrix. Beyond, that takes
+/// minutes and gigabytes; the first step of a stream has a few hundred.
+const DENSE: usize = 2_000;
+
+/// An eigenvector of the Laplacian that is zero outside of one component.
+struct OfComponent {
+    value: f64,
+    component: usize,
+    vector: Vec<f64>,
 }
 
 /// The eigenvalues of `L` in ascending order, as many as there are nodes with neighbours; all are
@@ -162,6 +182,89 @@ impl Graph {
         (0..self.offsets.len() as u32 - 1)
             .filter(|&node| !self.neighbours(node).is_empty())
             .collect()
+    }
+
+    /// The connected components of nodes that have neighbours, by their first node; nodes ascending.
+    fn components(&self) -> Vec<Vec<u32>> {
+        let mut seen = vec![false; self.offsets.len() - 1];
+        let mut components = Vec::new();
+        for start in self.joined() {
+            if std::mem::replace(&mut seen[start as usize], true) {
+                continue;
+            }
+            let (mut component, mut next) = (vec![start], 0);
+            while let Some(&node) = component.get(next) {
+                next += 1;
+                for &neighbour in self.neighbours(node) {
+                    if !std::mem::replace(&mut seen[neighbour as usize], true) {
+                        component.push(neighbour);
+                    }
+                }
+            }
+            component.sort_unstable();
+            components.push(component);
+        }
+        components
+    }
+
+    /// The `count` smallest eigenvalues of the Laplacian, ascending, with their eigenvectors, and
+    /// the components these belong to. Components of up to `dense` nodes are solved as matrices.
+    ///
+    /// Every component has the eigenvalue 0 once, whose vector is known: with these alone no matrix
+    /// is solved.
+    fn smallest(&self, count: usize, dense: usize) -> (Vec<Vec<u32>>, Vec<OfComponent>) {
+        let components = self.components();
+        let flat = |(component, nodes): (usize, &Vec<u32>)| {
+            let edges: usize = nodes.iter().map(|&node| self.neighbours(node).len()).sum();
+            let share = |&node: &u32| (self.neighbours(node).len() as f64 / edges as f64).sqrt();
+            OfComponent { value: 0.0, component, vector: nodes.iter().map(share).collect() }
+        };
+        let mut found: Vec<OfComponent> =
+            components.iter().enumerate().take(count).map(flat).collect();
+        let missing = count - found.len();
+        for (component, nodes) in components.iter().enumerate().filter(|_| missing > 0) {
+            let solved = match nodes.len() <= dense {
+                true => self.laplacian(nodes),
+                false => self.smallest_of(nodes, missing + 1),
+            };
+            // The first is the one that is known.
+            let vectors = solved.vectors.chunks_exact(nodes.len());
+            let solved = solved.values.iter().zip(vectors).skip(1).take(missing);
+            found.extend(solved.map(|(&value, vector)| OfComponent {
+                value,
+                component,
+                vector: vector.to_vec(),
+            }));
+            // Of equal values the first component's come first.
+            found.sort_by(|a, b| a.value.total_cmp(&b.value));
+            found.truncate(count);
+        }
+        (components, found)
+    }
+
+    /// The smallest eigenvalues of a component's Laplacian: the largest of `I - L`.
+    fn smallest_of(&self, nodes: &[u32], count: usize) -> Eigen {
+        let mut offsets = vec![0];
+        let (mut columns, mut weights) = (Vec::new(), Vec::new());
+        for &node in nodes {
+            let around = self.neighbours(node);
+            for &neighbour in around {
+                columns.push(nodes.binary_search(&neighbour).expect("of the same component"));
+                let degrees = around.len() * self.neighbours(neighbour).len();
+                weights.push(1.0 / (degrees as f64).sqrt());
+            }
+            offsets.push(columns.len());
+        }
+        let product = |from: &[f64], to: &mut [f64]| {
+            for (to, span) in to.iter_mut().zip(offsets.windows(2)) {
+                let span = span[0]..span[1];
+                let terms = columns[span.clone()].iter().zip(&weights[span]);
+                *to = terms.map(|(&column, weight)| weight * from[column]).sum();
+            }
+        };
+        let mut found = largest(nodes.len(), count, product);
+        found.values.iter_mut().for_each(|value| *value = 1.0 - *value);
+        found
     }
 
     /// The spectrum of the normalised Laplacian of the nodes that have neighbours.

@@ -160,3 +160,57 @@ fn the_principal_axes_of_points_along_a_line_begin_with_the_line() {
         assert!((axis - expected).abs() < 1e-6, "{axes:?}");
     }
 }
+
+/// A graph of one large component, a ring, a star and many pairs; `n` of the large one.
+fn patchwork(n: u32) -> (usize, Vec<(u32, u32)>) {
+    let mut draw = crate::rng::KeyedRng::new(&[3, u64::from(n)]);
+    let mut edges: Vec<(u32, u32)> = (1..n).map(|i| (draw.below(u64::from(i)) as u32, i)).collect();
+    edges.extend((0..n).map(|i| (i, draw.below(u64::from(n)) as u32)));
+    edges.extend((0..9).map(|i| (n + i, n + (i + 1) % 9)));
+    edges.extend((1..8).map(|i| (n + 9, n + 9 + i)));
+    edges.extend((0..6).map(|pair| (n + 20 + 2 * pair, n + 21 + 2 * pair)));
+    (n as usize + 40, edges)
+}
+
+#[test]
+fn a_graph_too_large_for_a_matrix_has_the_same_smallest_eigenvalues() {
+    let (nodes, edges) = patchwork(300);
+    let graph = Graph::new(nodes, &edges);
+    let dense = graph.laplacian(&graph.joined());
+    for (count, limit) in [(5, 0), (40, 50), (40, 0), (60, 400)] {
+        let (components, found) = graph.smallest(count, limit);
+        assert_eq!(found.len(), count);
+        let values: Vec<f64> = found.iter().map(|found| found.value).collect();
+        assert!(close(&values, &dense.values[..count], 1e-8), "{values:?}");
+        for found in &found {
+            let nodes = &components[found.component];
+            let whole = graph.laplacian(nodes);
+            // The vector is one of the eigenspace: what is left of it elsewhere is nothing.
+            let vectors = whole.vectors.chunks_exact(nodes.len()).zip(&whole.values);
+            let outside: f64 = vectors
+                .filter(|(_, value)| (**value - found.value).abs() > 1e-6)
+                .map(|(other, _)| {
+                    let dot: f64 = other.iter().zip(&found.vector).map(|(a, b)| a * b).sum();
+                    dot * dot
+                })
+                .sum();
+            assert!(outside < 1e-9, "{outside} at {}", found.value);
+        }
+    }
+}
+
+#[test]
+fn a_large_first_step_has_positions_of_length_one_that_do_not_depend_on_threads() {
+    let (nodes, edges) = patchwork(DENSE as u32 + 500);
+    let solve = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.expect("threads").install(|| laplacian_positions(nodes, &edges, 12))
+    };
+    let positions = solve(2);
+    for place in 0..12 {
+        let vector = column(&positions, 12, place);
+        let length: f64 = vector.iter().map(|x| x * x).sum();
+        assert!((length - 1.0).abs() < 1e-5, "column {place}: {length}");
+    }
+    assert!(positions == solve(1));
+}
