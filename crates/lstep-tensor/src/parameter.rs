@@ -54,6 +54,9 @@ pub struct Parameters {
     values: Slab,
     len: usize,
     version: u64,
+    limit: Option<usize>,
+    /// How many numbers all parameters together would have, if they are more than the limit.
+    beyond: Option<usize>,
 }
 
 /// The last version given out.
@@ -65,6 +68,18 @@ impl Parameters {
         Self { seed, ..Self::default() }
     }
 
+    /// As [`Parameters::new`], with at most so many numbers in all parameters together. One that
+    /// goes beyond gets no memory and is empty; whoever adds them asks [`Parameters::beyond`] at
+    /// the end.
+    pub fn with_limit(seed: u64, most: usize) -> Self {
+        Self { seed, limit: Some(most), ..Self::default() }
+    }
+
+    /// How many numbers were added, if they are more than the limit.
+    pub fn beyond(&self) -> Option<usize> {
+        self.beyond
+    }
+
     /// Adds a [rows, cols] parameter.
     ///
     /// # Panics
@@ -73,6 +88,7 @@ impl Parameters {
         let id = ParameterId(self.entries.len());
         let previous = self.by_name.insert(name.to_owned(), id);
         assert!(previous.is_none(), "two parameters are named {name:?}");
+        let (rows, cols) = if self.admits(rows, cols) { (rows, cols) } else { (0, 0) };
         let offset = self.len;
         self.len = Slab::round_up(offset + rows * cols);
         self.values.reserve(self.len);
@@ -81,6 +97,15 @@ impl Parameters {
         self.entries.push(entry);
         self.changed();
         id
+    }
+
+    /// Whether one more parameter stays within the limit.
+    fn admits(&mut self, rows: usize, cols: usize) -> bool {
+        let Some(most) = self.limit else { return true };
+        let before = self.beyond.unwrap_or_else(|| self.count());
+        let count = before.saturating_add(rows.saturating_mul(cols));
+        self.beyond = (count > most).then_some(count);
+        self.beyond.is_none()
     }
 
     /// A number that no other values of any parameters have, in this process: what is computed from
@@ -318,6 +343,21 @@ mod tests {
         assert_ne!(slow.version(), before);
         slow.approach(&fast, 1.0);
         assert_eq!(slow.get(a).values, fast.get(a).values);
+    }
+
+    #[test]
+    fn what_goes_beyond_the_limit_gets_no_memory() {
+        let mut parameters = Parameters::with_limit(0, 10);
+        let first = parameters.add("a", 2, 5, Init::Zeros);
+        assert_eq!((parameters.beyond(), parameters.get(first).values.len()), (None, 10));
+        let large = parameters.add("b", usize::MAX, 4, Init::Zeros);
+        assert_eq!(parameters.beyond(), Some(usize::MAX));
+        assert!(parameters.values_mut(large).is_empty());
+        assert!(parameters.values.bytes() < 1000);
+        let mut parameters = Parameters::with_limit(0, 10);
+        parameters.add("a", 2, 6, Init::Zeros);
+        parameters.add("b", 1, 1, Init::Zeros);
+        assert_eq!(parameters.beyond(), Some(13));
     }
 
     #[test]

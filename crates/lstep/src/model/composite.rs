@@ -10,13 +10,14 @@ use super::objective::{Bce, Objective};
 use super::scratch::ScratchPool;
 use super::trainer::{LaneGradients, Learner, TrainBatch, TrainContext};
 use super::{Diagnostic, Model, StreamInfo};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed, Seed};
 use crate::query::{Queries, Scores};
 use lstep_tensor::{DropoutKey, Gradients, Matmul, Parameters, Workspace};
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -84,6 +85,19 @@ struct Forward<'a, E: NodeEncoder, H: PairHead<E>> {
     matmul: Matmul,
 }
 
+thread_local! {
+    static MOST_WEIGHTS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Builds a model whose weights are to come from a file that has this many. Settings that describe
+/// a larger one are refused before it takes memory: they may be anybody's.
+pub(crate) fn with_most_weights<T>(most: usize, build: impl FnOnce() -> T) -> T {
+    let before = MOST_WEIGHTS.replace(Some(most));
+    let built = build();
+    MOST_WEIGHTS.set(before);
+    built
+}
+
 impl<E: NodeEncoder, H: PairHead<E>> Composite<E, H> {
     /// A model with weights drawn from a seed: `parts` adds them to the parameters. It minimises
     /// binary cross-entropy.
@@ -102,8 +116,16 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
         objective: O,
         parts: impl FnOnce(&mut Parameters) -> Result<(E, H)>,
     ) -> Result<Composite<E, H, O>> {
-        let mut parameters = Parameters::new(seed);
+        let mut parameters = match MOST_WEIGHTS.get() {
+            Some(most) => Parameters::with_limit(seed, most),
+            None => Parameters::new(seed),
+        };
         let (encoder, head) = parts(&mut parameters)?;
+        if let (Some(count), Some(most)) = (parameters.beyond(), MOST_WEIGHTS.get()) {
+            return Err(impossible(format!(
+                "has {most} weights, and its settings describe a model of {count}"
+            )));
+        }
         Ok(Composite::of(encoder, head, objective, parameters))
     }
 

@@ -40,6 +40,7 @@ mod trainer;
 
 pub use batch::{BatchOrder, PairBatch};
 pub use cache::{NodeCache, Stamp};
+pub(crate) use composite::with_most_weights;
 pub use composite::{Composite, CompositeState};
 pub use config::{AnySettings, ModelConfig};
 pub(crate) use config::{merge, value_of};

@@ -49,6 +49,12 @@ impl Bundle {
         Bundle::of_file(path.display().to_string(), Checkpoint::read(path)?)
     }
 
+    /// Reads the bytes of such a file; `name` is named in errors. For tests on arbitrary bytes.
+    #[doc(hidden)]
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Bundle> {
+        Bundle::of_file(name.to_string(), Checkpoint::from_bytes(name, bytes)?)
+    }
+
     fn of_file(file: String, checkpoint: Checkpoint<'_>) -> Result<Bundle> {
         match checkpoint.notes.get("bundle").map(String::as_str) {
             Some(LAYOUT) => {}

@@ -10,7 +10,7 @@ mod file;
 use crate::checkpoint::{Checkpoint, StreamExtent};
 use crate::error::Result;
 use crate::event::{Clock, Names, NodeSet};
-use crate::model::{OptimizerConfig, StreamInfo, Trainer};
+use crate::model::{OptimizerConfig, StreamInfo, Trainer, with_most_weights};
 use crate::serving::Live;
 use crate::settings::RunConfig;
 use crate::training::{RunFolder, TrainedRun};
@@ -135,12 +135,13 @@ impl BundleInfo {
         let RunConfig { model: config, train, .. } = &self.settings;
         // The weights are those that are used: a mean of them, if there was one, is in its place.
         let optimizer = OptimizerConfig { ema: 0.0, ..train.optimizer() };
-        let mut trainer = config.trainer(info, train.seed, optimizer)?;
-        // A trainer goes on where it was; the optimizer of this one begins anew.
         let weight = |tensor: &crate::checkpoint::Tensor<'_>| {
             Some((tensor.name.strip_prefix("weight.")?.to_string(), tensor.values.len()))
         };
         let weights: Vec<(String, usize)> = model.tensors.iter().filter_map(weight).collect();
+        let count = weights.iter().map(|(_, count)| count).sum();
+        let mut trainer = with_most_weights(count, || config.trainer(info, train.seed, optimizer))?;
+        // A trainer goes on where it was; the optimizer of this one begins anew.
         for (name, count) in weights {
             for moments in ["first", "second"] {
                 model.push_f32(&format!("{moments}.{name}"), vec![0.0; count]);

@@ -197,6 +197,22 @@ fn a_model_whose_weights_or_state_do_not_fit_is_refused() {
     }
 }
 
+#[test]
+fn settings_of_a_larger_model_are_refused_before_it_takes_memory() {
+    for name in learned() {
+        let message = refusal(&bundle(name), |file| {
+            let settings = file.notes.get_mut("settings").expect("settings");
+            let lines = settings.lines().map(|line| match line.split_once("_width = ") {
+                Some((width, _)) => format!("{width}_width = 16384\n"),
+                None => format!("{line}\n"),
+            });
+            *settings = lines.collect();
+        });
+        assert!(message.contains("settings describe a model of"), "{name}: {message}");
+    }
+    assert!(spoil::peak_memory().is_none_or(|bytes| bytes < 1 << 30));
+}
+
 /// A digest tells that nobody altered what somebody wrote, and not that it can be. Every number may
 /// be refused or used; nothing may panic, hang or take memory without bounds.
 #[test]
