@@ -3,7 +3,7 @@
 use crate::say;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::disk::path_text;
+use lstep::disk::{FileLock, path_text};
 use lstep::serving::Bundle;
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct Export {
 impl Export {
     /// Observes, writes, prints what was written.
     pub fn run(&self) -> Result<()> {
-        refuse_to_replace(&self.file, self.force)?;
+        let _writing = claim(&self.file, self.force)?;
         let busy = crate::progress::busy("observing the events");
         let exported = Bundle::of_run(&RunFolder::new(&self.run))
             .map_err(anyhow::Error::from)
@@ -87,12 +87,14 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Refuses to write over a file, unless that is wanted. Asked before any work is done.
-pub fn refuse_to_replace(path: &Path, force: bool) -> Result<()> {
+/// Keeps other writers from a file, and refuses to write over it unless that is wanted. Asked
+/// before any work is done.
+pub fn claim(path: &Path, force: bool) -> Result<FileLock> {
+    let lock = FileLock::acquire(path)?;
     if path.exists() && !force {
         bail!("{} exists: name another file, or replace it with --force", path.display());
     }
-    Ok(())
+    Ok(lock)
 }
 
 /// Writes a model and tells what was written.

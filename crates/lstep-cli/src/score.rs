@@ -70,9 +70,8 @@ pub struct Score {
 impl Score {
     /// Observes, scores, prints.
     pub fn run(&self) -> Result<()> {
-        if let Some(path) = &self.save {
-            export::refuse_to_replace(path, self.force)?;
-        }
+        let save = self.save.as_ref().map(|path| export::claim(path, self.force));
+        let _writing = save.transpose()?;
         let busy = crate::progress::busy("observing the events");
         let answered = self.answer();
         busy.finish_and_clear();

@@ -1,6 +1,7 @@
 //! What the command does to files and folders: it has them to itself, and hurts nothing else.
 
-use lstep_testkit::command::{Place, command, done, lstep, refused, text};
+use lstep::disk::{FileLock, FolderLock};
+use lstep_testkit::command::{Place, command, done, json, lstep, refused, text};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -60,6 +61,30 @@ fn a_comparison_has_one_writer() {
     child.kill().expect("killed");
     child.wait().expect("ended");
     done(&mut place.grid("compare", "grid", &["--models", "edgebank"]));
+}
+
+/// The other process is this test.
+#[test]
+fn searches_exports_and_downloads_have_one_writer() {
+    let place = Place::new();
+    place.trained("run", &["train.epochs=1"]);
+    for folder in ["sweep", "data/uci"] {
+        fs::create_dir_all(place.path(folder)).expect("a folder");
+    }
+    let file = place.at("model.lstep");
+    let _locks = ["sweep", "data/uci"].map(|name| FolderLock::acquire(place.path(name)));
+    let lock = FileLock::acquire(&file).expect("nobody else");
+    let words = ["another process", "wait until it has ended"];
+    refused(&mut place.grid("sweep", "sweep", &["--set", "model.recent=1,2"]), &words);
+    refused(&["data", "fetch", "uci", "--from", "x", "--to", &place.at("data")], &words);
+    refused(&["export", &place.at("run"), &file], &words);
+    let save = ["score", &place.at("run"), "--events", &place.events(), "--save", &file];
+    refused(&save, &words);
+    assert!(!place.holds("model.lstep"));
+    // Another file in the same folder is nobody's concern.
+    done(&["export", &place.at("run"), &place.at("other.lstep")]);
+    drop(lock);
+    done(&["export", &place.at("run"), &file]);
 }
 
 #[cfg(unix)]
@@ -129,11 +154,31 @@ fn paths_need_not_be_utf_8() {
     let grid = ["--models", "edgebank", "--out"];
     done(command(&["compare"]).arg(&events).args(grid).arg(odd.join("grid")));
     done(command(&["compare", "--resume"]).arg(odd.join("grid")));
+    // What lies beside a file is found by its name.
+    let dgb = odd.join(OsString::from_vec(b"ml_\xff.csv.gz".to_vec()));
+    done(command(&["data", "convert"]).arg(&events).arg(&dgb));
+    assert!(odd.join(OsString::from_vec(b"ml_\xff_node.npy".to_vec())).exists());
+    let found = json(command(&["inspect", "--json"]).arg(&dgb));
+    assert_eq!(found["edge_feature_width"], 2, "{found}");
+    fs::write(odd.join("n.csv"), nodes_of(&place.words("events.csv"))).expect("written");
+    let table = odd.join(OsString::from_vec(b"\xff.parquet".to_vec()));
+    let mut convert = command(&["data", "convert"]);
+    done(convert.arg(&events).arg(&table).arg("--node-features").arg(odd.join("n.csv")));
+    assert!(odd.join(OsString::from_vec(b"\xff.nodes.csv".to_vec())).exists());
     let missing = odd.join("missing\n.csv");
     let output = lstep(command(&["inspect"]).arg(missing));
     let message = text(&output.stderr);
     assert_eq!((output.status.code(), message.lines().count()), (Some(2), 1), "{message}");
     assert!(message.contains("missing\\u000a.csv") && !message.contains('\u{1b}'), "{message}");
+}
+
+/// A feature for every node of a table of events.
+#[cfg(target_os = "linux")]
+fn nodes_of(events: &str) -> String {
+    let ids = events.lines().skip(1).flat_map(|line| line.split(',').take(2));
+    let ids: std::collections::BTreeSet<&str> = ids.collect();
+    let rows = ids.iter().map(|id| format!("{id},0.5\n"));
+    ["id,f\n".to_string()].into_iter().chain(rows).collect()
 }
 
 #[test]

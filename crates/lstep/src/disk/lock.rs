@@ -1,8 +1,9 @@
-//! One writer for each folder.
+//! One writer for each folder, and for each file that stands alone.
 
-use super::remove_leftovers;
+use super::{folder_of, remove_leftovers};
 use crate::error::{Error, InputFault, Result};
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,7 @@ const NAME: &str = ".lock";
 /// the process ends, however it ends. Readers need none.
 #[derive(Debug)]
 pub struct FolderLock {
-    _file: File,
-    path: PathBuf,
+    _lock: Lock,
 }
 
 impl FolderLock {
@@ -25,30 +25,77 @@ impl FolderLock {
     /// If another process, or another part of this one, writes into it.
     pub fn acquire(folder: impl AsRef<Path>) -> Result<FolderLock> {
         let folder = folder.as_ref();
-        let path = folder.join(NAME);
+        let problem = "another process is writing into this folder";
+        let remedy = "wait until it has ended, or stop it, or choose another folder";
+        let lock = Lock::acquire(folder.join(NAME), folder, problem, remedy)?;
+        if lock.held {
+            remove_leftovers(folder, true);
+        }
+        Ok(FolderLock { _lock: lock })
+    }
+}
+
+/// The right to write a file that stands alone in somebody's folder, until it is dropped. Other
+/// files there may be written meanwhile.
+#[derive(Debug)]
+pub struct FileLock {
+    _lock: Lock,
+}
+
+impl FileLock {
+    /// Locks the name of a file, which need not be there yet, and removes what killed writers left
+    /// unfinished in its folder.
+    ///
+    /// # Errors
+    ///
+    /// If another process, or another part of this one, writes the file.
+    pub fn acquire(path: impl AsRef<Path>) -> Result<FileLock> {
+        let path = path.as_ref();
+        // The file's own name may be as long as names can be.
+        let mut hash = DefaultHasher::new();
+        path.file_name().hash(&mut hash);
+        let name = format!(".lstep-{:016x}.lock", hash.finish());
+        let problem = "another process is writing this file";
+        let remedy = "wait until it has ended, or stop it, or choose another file";
+        let lock = Lock::acquire(folder_of(path).join(name), path, problem, remedy)?;
+        remove_leftovers(folder_of(path), false);
+        Ok(FileLock { _lock: lock })
+    }
+}
+
+/// A locked file.
+#[derive(Debug)]
+struct Lock {
+    _file: File,
+    path: PathBuf,
+    /// Whether nobody else can have it. A file system without locks does not keep anybody from
+    /// working.
+    held: bool,
+}
+
+impl Lock {
+    /// Makes a file and locks it; `what` is what others cannot write meanwhile.
+    fn acquire(path: PathBuf, what: &Path, problem: &str, remedy: &'static str) -> Result<Lock> {
         loop {
             let file = open(&path).map_err(|error| Error::io(&path, error))?;
-            match file.try_lock() {
+            let held = match file.try_lock() {
                 // Whoever had the lock may have removed the file after it was opened here: then
                 // others lock another file of that name.
                 Ok(()) if !is_named(&file, &path) => continue,
-                Ok(()) => remove_leftovers(folder),
+                Ok(()) => true,
                 Err(TryLockError::WouldBlock) => {
-                    let problem = "another process is writing into this folder";
-                    let remedy = "wait until it has ended, or stop it, or choose another folder";
-                    let fault = InputFault::new(folder.display().to_string(), problem, remedy);
+                    let fault = InputFault::new(what.display().to_string(), problem, remedy);
                     return Err(Error::incompatible(fault));
                 }
-                // A file system without locks does not keep anybody from working.
-                Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
+                Err(TryLockError::Error(error)) if is_unsupported(&error) => false,
                 Err(TryLockError::Error(error)) => return Err(Error::io(path, error)),
-            }
-            return Ok(FolderLock { _file: file, path });
+            };
+            return Ok(Lock { _file: file, path, held });
         }
     }
 }
 
-impl Drop for FolderLock {
+impl Drop for Lock {
     fn drop(&mut self) {
         // Where files cannot be told apart, the file stays.
         if cfg!(unix) {
@@ -59,7 +106,7 @@ impl Drop for FolderLock {
 
 /// Whether an open file still has its name.
 #[cfg(unix)]
-fn is_named(file: &File, path: &Path) -> bool {
+pub(super) fn is_named(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let of = |data: fs::Metadata| (data.dev(), data.ino());
     match (file.metadata(), fs::symlink_metadata(path)) {
@@ -69,7 +116,19 @@ fn is_named(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_named(_: &File, _: &Path) -> bool {
+pub(super) fn is_named(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Whether an open file has a second name.
+#[cfg(unix)]
+pub(super) fn has_other_names(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().is_ok_and(|data| data.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+pub(super) fn has_other_names(_: &File) -> bool {
     true
 }
 

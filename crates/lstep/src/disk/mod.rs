@@ -12,10 +12,10 @@ pub mod path_text;
 #[cfg(test)]
 mod tests;
 
-pub use lock::FolderLock;
+pub use lock::{FileLock, FolderLock};
 
 use crate::error::{Error, InputFault, Result};
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -67,17 +67,29 @@ impl Write for FileWriter {
 struct Partial(PathBuf);
 
 impl Partial {
+    /// Makes a file of a random name in the folder of `path`, and locks it: a file that nobody
+    /// locks is a leftover, which anybody may remove.
+    fn create_beside(path: &Path) -> io::Result<(Partial, File)> {
+        fallible()?;
+        loop {
+            let partial = Partial::beside(path);
+            // `O_EXCL` neither follows a link nor opens what is there.
+            let file = OpenOptions::new().write(true).create_new(true).open(&partial.0)?;
+            match file.try_lock() {
+                // Somebody took it for a leftover between the two calls.
+                Ok(()) if !lock::is_named(&file, &partial.0) => {}
+                Err(TryLockError::WouldBlock) => {}
+                // Without locks nothing is taken for a leftover.
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok((partial, file)),
+            }
+        }
+    }
+
     /// A random name in the folder of `path`.
     fn beside(path: &Path) -> Partial {
         // Nobody can foresee the keys of `RandomState`, so nobody can be there first.
         let number = RandomState::new().build_hasher().finish();
         Partial(path.with_file_name(format!("{}{number:016x}{}", PARTIAL.0, PARTIAL.1)))
-    }
-
-    /// Makes the file. `O_EXCL` neither follows a link nor opens what is there.
-    fn create(&self) -> io::Result<File> {
-        fallible()?;
-        OpenOptions::new().write(true).create_new(true).open(&self.0)
     }
 
     fn rename(&self, path: &Path) -> io::Result<()> {
@@ -109,9 +121,9 @@ pub fn write_file(
     check_replaceable(path)?;
     let failed = |error| Error::io(path, error);
     path.file_name().ok_or(io::ErrorKind::InvalidFilename.into()).map_err(failed)?;
-    let partial = Partial::beside(path);
     let attempt = || {
-        let file = Target(partial.create()?);
+        let (partial, file) = Partial::create_beside(path)?;
+        let file = Target(file);
         let mut out = FileWriter(BufWriter::with_capacity(1 << 16, file));
         write(&mut out)?;
         let Target(file) = out.0.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -266,18 +278,30 @@ pub fn read_bytes(path: impl AsRef<Path>, most: u64) -> Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_long(path, most)) } else { Ok(bytes) }
 }
 
-/// Removes what an earlier writer left in a folder when it was killed.
-fn remove_leftovers(folder: &Path) {
+/// Removes what earlier writers left in a folder when they were killed. What somebody is writing
+/// just now is locked and stays. `alone` tells that nobody else may write into the folder.
+fn remove_leftovers(folder: &Path, alone: bool) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        let name = entry.file_name();
+        let (name, path) = (entry.file_name(), entry.path());
         let name = name.as_encoded_bytes();
         // Former versions wrote `.NAME.partial`.
-        if name.starts_with(b".")
-            && name.ends_with(PARTIAL.1.as_bytes())
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
+        let start = if alone { "." } else { PARTIAL.0 };
+        if !name.starts_with(start.as_bytes())
+            || !name.ends_with(PARTIAL.1.as_bytes())
+            || !entry.file_type().is_ok_and(|kind| kind.is_file())
         {
-            let _ = fs::remove_file(entry.path());
+            continue;
+        }
+        let Ok(file) = File::open(&path) else { continue };
+        let left = match file.try_lock() {
+            // A second name of a whole file is about to be renamed, and is not locked.
+            Ok(()) => alone || !lock::has_other_names(&file),
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(_)) => alone,
+        };
+        if left {
+            let _ = fs::remove_file(path);
         }
     }
 }

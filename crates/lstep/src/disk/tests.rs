@@ -187,6 +187,32 @@ fn a_folder_has_one_writer_and_loses_what_was_left_unfinished() {
 }
 
 #[test]
+fn a_file_has_one_writer_and_others_beside_it_are_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x".repeat(250));
+    let left = folder.path().join(".lstep-0123456789abcdef.partial");
+    let anybodys = folder.path().join(".mine.partial");
+    fs::write(&left, "half").expect("written");
+    fs::write(&anybodys, "not ours").expect("written");
+    let lock = FileLock::acquire(&path).expect("nobody else");
+    assert!(!left.exists() && anybodys.exists());
+    let refused = FileLock::acquire(&path).expect_err("taken").to_string();
+    assert!(refused.contains("another process is writing this file"), "{refused}");
+    let other = folder.path().join("other");
+    write_file(&other, |out| {
+        // What is being written is not taken for a leftover, neither by its neighbours nor by
+        // whoever has the whole folder.
+        FileLock::acquire(folder.path().join("third")).expect("another file");
+        FolderLock::acquire(folder.path()).expect("nobody else");
+        out.write_all(b"whole")
+    })
+    .expect("written");
+    assert_eq!(text(&other), "whole");
+    drop(lock);
+    assert_eq!(names(folder.path()), [OsString::from("other")].into());
+}
+
+#[test]
 fn of_many_who_want_a_folder_one_at_a_time_has_it() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let folder = tempfile::tempdir().expect("a folder");
