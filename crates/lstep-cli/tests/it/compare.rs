@@ -240,6 +240,20 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
     fs::write(&path, written.replacen("\"ap\": 0.", "\"ap\": 0.9", 1)).expect("written");
     refused(&mut grid("lstep,edgebank", "inductive", "1"), &["report.json", "changed"]);
     fs::write(&path, written).expect("written");
+    // Neither is what a damaged or another checkpoint stands beside, nor an edited epoch.
+    for (name, byte) in [("best.safetensors", 5_000), ("metrics.jsonl", 60)] {
+        let path = place.path("grid/runs/sample/lstep/seed-0").join(name);
+        let whole = fs::read(&path).expect("read");
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 1;
+        // A new file: the last checkpoint may share the bytes of the best.
+        fs::remove_file(&path).expect("removed");
+        fs::write(&path, damaged).expect("written");
+        let words = [name, "was changed after the cell was finished", "restore it"];
+        refused(&mut grid("lstep,edgebank", "inductive", "1"), &words);
+        fs::write(&path, whole).expect("written");
+    }
+    done(&mut grid("lstep,edgebank", "inductive", "1"));
 
     place.generate("sample.csv", "5");
     refused(&mut grid("lstep", "random", "1"), &["sample.csv", "changed"]);

@@ -8,6 +8,7 @@ use crate::disk::{REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::{EvaluatedModel, Evaluation};
 use crate::experiments::CellResult;
+use crate::fingerprint::Fingerprint;
 use crate::protocol::{EvalScope, Part, Setting, Strategy};
 use crate::read::read;
 use crate::results::TrainingSummary;
@@ -18,11 +19,16 @@ use crate::stream::Stream;
 use crate::training::RunFolder;
 use crate::training::{TrainEvent, TrainingRun};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// The file that says which stream a cell is about.
 const ABOUT: &str = "cell.toml";
+
+/// What a learned cell's numbers come from.
+const FILES: [&str; 2] = ["best.safetensors", "metrics.jsonl"];
 
 /// One dataset, one model, one seed.
 #[derive(Debug, Clone)]
@@ -55,6 +61,10 @@ pub struct Cell {
 struct About {
     sha256: String,
     data: DataConfig,
+    /// The SHA-256 of files that its numbers come from, when it was finished. Cells of earlier
+    /// versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    files: BTreeMap<String, String>,
 }
 
 /// How far a cell is.
@@ -89,7 +99,9 @@ impl Cell {
         if begun && let Some(other) = difference(&self.config, &folder.config()?) {
             return Err(self.refusal(&other));
         }
-        match self.found_about()? {
+        let mut about = self.found_about()?;
+        let files = about.as_mut().map(|about| std::mem::take(&mut about.files));
+        match about {
             Some(found) if found.sha256 != self.sha256 && found.data == self.config.data => {
                 return Err(self.refusal("the events have changed since"));
             }
@@ -111,6 +123,7 @@ impl Cell {
         let results = self.answers(&report);
         match results {
             Some(results) if begun || self.counting.is_some() => {
+                self.check_files(&files.unwrap_or_default())?;
                 Ok(CellState::Finished(Box::new(self.result(results)?)))
             }
             _ => Ok(if begun { CellState::Begun } else { CellState::New }),
@@ -124,7 +137,30 @@ impl Cell {
     }
 
     fn about(&self) -> About {
-        About { sha256: self.sha256.clone(), data: self.config.data.clone() }
+        let data = self.config.data.clone();
+        About { sha256: self.sha256.clone(), data, files: BTreeMap::new() }
+    }
+
+    /// The SHA-256 of the files that a finished cell's numbers come from. The report has its own
+    /// digest.
+    fn digests(&self) -> Result<BTreeMap<String, String>> {
+        let files: &[&str] = if self.counting.is_some() { &[] } else { &FILES };
+        let digest = |name: &&str| Ok((name.to_string(), digest(&self.folder.join(name))?));
+        files.iter().map(digest).collect()
+    }
+
+    /// Refuses a finished cell of which a file is no longer what it was.
+    fn check_files(&self, expected: &BTreeMap<String, String>) -> Result<()> {
+        for (name, expected) in expected.iter().filter(|(name, _)| FILES.contains(&name.as_str())) {
+            let path = self.folder.join(name);
+            if digest(&path)? != *expected {
+                let problem = "was changed after the cell was finished: its SHA-256 is another";
+                let remedy = "restore it, or remove the cell's folder and it is made again";
+                let fault = InputFault::new(path.display().to_string(), problem, remedy);
+                return Err(Error::incompatible(fault));
+            }
+        }
+        Ok(())
     }
 
     fn found_about(&self) -> Result<Option<About>> {
@@ -203,10 +239,8 @@ impl Cell {
         let text = report.to_json();
         write_text(self.folder.join("report.json"), &text)?;
         // It comes last: a report without it counts for nothing.
-        write_text(
-            self.folder.join(ABOUT),
-            &toml::to_string_pretty(&self.about()).expect("plain data"),
-        )?;
+        let about = About { files: self.digests()?, ..self.about() };
+        write_text(self.folder.join(ABOUT), &toml::to_string_pretty(&about).expect("plain data"))?;
         let results = self.answers(&report).expect("everything asked was answered just now");
         self.result(results).map(Some)
     }
@@ -268,6 +302,14 @@ impl Cell {
         let data = &self.config.data;
         read(&data.events, &data.options()).map(Stream::from)
     }
+}
+
+/// The SHA-256 of a file.
+fn digest(path: &Path) -> Result<String> {
+    let mut hash = Fingerprint::default();
+    let mut hashed = || std::io::copy(&mut File::open(path)?, &mut hash);
+    hashed().map_err(|error| Error::io(path, error))?;
+    Ok(hash.hex())
 }
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
