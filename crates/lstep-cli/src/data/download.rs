@@ -3,20 +3,25 @@
 //! Bytes go into `NAME.part`; the caller gives the file its name when it has checked it. A part
 //! goes on with a `Range` that holds only for the version it began with (`If-Range`): if the host
 //! has another file by now, or knows no ranges, it starts anew. What comes over https is not
-//! continued over http, and a file has a limit of size.
+//! continued over http, a file has a limit of size, and a transfer has to keep a pace.
 
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::ProgressBar;
 use lstep::disk::{check_replaceable, read_text, write_text};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
 
 /// How long a host may be silent before it counts as gone.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A transfer that gives less than this many bytes in [`PATIENCE`] is given up. At 1 KiB/s a
+/// megabyte takes a quarter of an hour; whoever sends less keeps a process waiting rather than
+/// sending a file. The part is kept, so a line that is slow only now loses nothing.
+const LEAST: u64 = 60 << 10;
 
 /// Most bytes of a host's record about its files.
 const LONGEST_RECORD: u64 = 16 << 20;
@@ -109,7 +114,8 @@ pub fn download(
         .append(true)
         .open(&part)
         .with_context(|| format!("cannot write {}", part.display()))?;
-    let got = start + copy(response, &mut file, &part, bar, url, most - start.min(most))?;
+    let body = response.into_body().into_reader().take((most - start.min(most)) + 1);
+    let got = start + copy(Paced::new(body), &mut file, &part, bar, url)?;
     if got > most {
         drop(file);
         Part { path: part, resumed_from: start }.discard();
@@ -132,16 +138,49 @@ fn too_large(url: &str, most: u64) -> String {
     )
 }
 
-/// Copies the body, no more than a byte beyond `most`; what came before a cut is on the disk.
+/// A body that has to keep a pace. A host that sends a byte now and then is never silent for long.
+struct Paced<R> {
+    body: R,
+    /// When the bytes that count now began to come, and how many came since.
+    since: Instant,
+    got: u64,
+    least: u64,
+    within: Duration,
+}
+
+impl<R: Read> Paced<R> {
+    fn new(body: R) -> Paced<R> {
+        Paced { body, since: Instant::now(), got: 0, least: LEAST, within: PATIENCE }
+    }
+}
+
+impl<R: Read> Read for Paced<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.body.read(buffer)?;
+        self.got += count as u64;
+        if count > 0 && self.since.elapsed() >= self.within {
+            if self.got < self.least {
+                let (got, least, seconds) = (self.got, self.least, self.within.as_secs());
+                let problem = format!(
+                    "only {got} bytes came in {seconds} s, and {least} are the least that is \
+                     waited for"
+                );
+                return Err(io::Error::new(ErrorKind::TimedOut, problem));
+            }
+            (self.since, self.got) = (Instant::now(), 0);
+        }
+        Ok(count)
+    }
+}
+
+/// Copies the body; what came before a cut is on the disk.
 fn copy(
-    response: Response<ureq::Body>,
+    mut body: impl Read,
     file: &mut File,
     part: &Path,
     bar: &ProgressBar,
     url: &str,
-    most: u64,
 ) -> Result<u64> {
-    let mut body = response.into_body().into_reader().take(most + 1);
     let mut buffer = vec![0; 1 << 16];
     let mut got = 0;
     loop {
@@ -168,16 +207,14 @@ fn copy(
 
 /// What a host says about a file: its text.
 pub fn text(url: &str, page: &str) -> Result<String> {
-    let mut response = get(url, &[], page)?;
+    let response = get(url, &[], page)?;
     if response.status() != 200 {
         return Err(refused(url, page, &response));
     }
-    response
-        .body_mut()
-        .with_config()
-        .limit(LONGEST_RECORD)
-        .read_to_string()
-        .with_context(|| format!("cannot read {url}"))
+    let mut text = String::new();
+    let body = response.into_body().into_reader().take(LONGEST_RECORD);
+    Paced::new(body).read_to_string(&mut text).with_context(|| format!("cannot read {url}"))?;
+    Ok(text)
 }
 
 /// Asks for an address, and for those that it leads to. They are followed here, where one that
@@ -338,6 +375,38 @@ mod tests {
         assert!(error.contains("from https to http"), "{error}");
         assert!(followed("http://host.org/x", "http://other.org/x", "page").is_ok());
         assert!(is_https("HTTPS://host") && !is_https("http://host") && !is_https("https"));
+    }
+
+    /// A host that sends a byte at a time.
+    struct Trickle(Duration);
+
+    impl Read for Trickle {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            std::thread::sleep(self.0);
+            buffer[0] = 1;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_trickles_is_given_up_and_what_came_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let part = folder.path().join("x.part");
+        let mut file = File::create(&part).expect("made");
+        let (least, within) = (1_000, Duration::from_millis(30));
+        let paced = |body| Paced { least, within, ..Paced::new(body) };
+        let body = paced(Trickle(Duration::from_millis(2)));
+        let bar = ProgressBar::hidden();
+        let error = copy(body, &mut file, &part, &bar, "http://slow").expect_err("given up");
+        let error = error.to_string();
+        for word in ["http://slow", "only", "1000 are the least", "goes on from there"] {
+            assert!(error.contains(word), "{word}: {error}");
+        }
+        let kept = fs::metadata(&part).expect("kept").len();
+        assert!(kept > 0 && error.contains(&format!("after {kept} bytes")), "{kept}: {error}");
+        // A pause is no trickle: what came before it counts.
+        let mut steady = Paced { least: 1, ..paced(Trickle(within)) };
+        assert!((0..5).all(|_| steady.read(&mut [0; 8]).is_ok()));
     }
 
     #[test]
