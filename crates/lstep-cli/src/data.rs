@@ -5,6 +5,8 @@ mod digest;
 mod download;
 mod fetch;
 mod unpack;
+#[cfg(test)]
+mod unpack_tests;
 
 use crate::say;
 use crate::table::Table;

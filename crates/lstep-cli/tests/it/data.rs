@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// A zip archive as Zenodo's are: a folder with DGB's three files.
-fn archive(events: usize) -> Vec<u8> {
+pub(crate) fn archive(events: usize) -> Vec<u8> {
     let mut csv = String::from(",u,i,ts,label,idx\n");
     for event in 0..events {
         csv += &format!(
@@ -28,7 +28,7 @@ fn archive(events: usize) -> Vec<u8> {
     zip.finish().expect("written").into_inner()
 }
 
-fn fetch<'a>(from: &'a str, to: &'a str) -> Vec<&'a str> {
+pub(crate) fn fetch<'a>(from: &'a str, to: &'a str) -> Vec<&'a str> {
     vec!["data", "fetch", "uci", "--from", from, "--to", to]
 }
 

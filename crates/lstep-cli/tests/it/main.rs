@@ -7,6 +7,8 @@ mod export;
 mod files;
 mod host;
 mod journey;
+mod kills;
+mod mutations;
 mod real_data;
 mod report;
 mod scoring;

@@ -7,7 +7,6 @@ mod examples;
 mod laws;
 mod learning;
 mod metric_reference;
-mod random_bytes;
 mod read_faults;
 mod read_laws;
 mod read_layouts;

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What the host offers.
 pub struct Offer {
@@ -14,6 +15,8 @@ pub struct Offer {
     pub cut_after: Option<usize>,
     /// Whether a wish for a range is heard.
     pub ranges: bool,
+    /// What it waits after every 16 KiB.
+    pub pause: Duration,
 }
 
 pub struct Host {
@@ -33,6 +36,7 @@ impl Host {
             version: "\"first\"",
             cut_after: None,
             ranges: true,
+            pause: Duration::ZERO,
         };
         let (offer, asked) = (Arc::new(Mutex::new(offer)), Arc::new(Mutex::new(Vec::new())));
         let host = Host { address, offer: Arc::clone(&offer), asked: Arc::clone(&asked) };
@@ -114,5 +118,11 @@ fn answer(
     };
     write!(stream, "{head}ETag: {}\r\nConnection: close\r\n\r\n", offer.version)?;
     let until = offer.cut_after.take().map_or(whole, |cut| whole.min(from + cut));
-    stream.write_all(&offer.bytes[from..until])
+    for some in offer.bytes[from..until].chunks(16 << 10) {
+        stream.write_all(some)?;
+        if !offer.pause.is_zero() {
+            std::thread::sleep(offer.pause);
+        }
+    }
+    Ok(())
 }
