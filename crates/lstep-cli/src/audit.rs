@@ -1,12 +1,14 @@
 //! `lstep audit`: does a trained model keep the laws on its own data?
 
-use crate::evaluate::share;
+use crate::evaluate::{share, show_ties};
 use crate::table::Table;
 use crate::{interrupt, progress, say};
 use anyhow::Result;
 use clap::Args;
 use lstep::audit::laws::{Breach, Questions};
-use lstep::audit::{AuditOptions, AuditReport, Fault, LeakReport, audit, show_released_leak};
+use lstep::audit::{
+    AuditOptions, AuditReport, AuditSize, Fault, LeakReport, audit, show_released_leak,
+};
 use lstep::protocol::StepRule;
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -44,6 +46,10 @@ pub struct Audit {
     /// How many rounds to ask at least
     #[arg(long, value_name = "N", default_value_t = 1)]
     rounds: u64,
+
+    /// How many questions a round has: full, light, or auto, which is light for a slow model
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    size: AuditSize,
 
     /// Seed of the questions
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -84,6 +90,7 @@ impl Audit {
         let mut options = AuditOptions::default();
         (options.events, options.rounds, options.seed) = (self.events, self.rounds, self.seed);
         options.time = self.thorough.unwrap_or_default();
+        options.size = self.size;
         let audited = audit(&folder, options, &mut |rounds| {
             busy.set_message(format!("checking the laws, {rounds} round(s) done"));
             if stop.load(Ordering::Relaxed) {
@@ -176,6 +183,9 @@ fn show(audited: &AuditReport) -> Result<()> {
         "that is {covered:.1} % of the {} events after training; --thorough asks about more",
         questions.evaluated
     ))?;
+    if audited.size == AuditSize::Light {
+        say("a light audit, for this model takes long: --size full asks in more and larger calls")?;
+    }
     let mut table = Table::new(["law", "", "compared", "changed", "seconds"]);
     for law in &audited.laws {
         table.row(vec![
@@ -191,21 +201,17 @@ fn show(audited: &AuditReport) -> Result<()> {
         say(format!("broken: {}: {}", breach.law, breach.evidence))?;
     }
     let Some(ties) = &audited.ties else { return Ok(()) };
-    say(format!(
-        "\n{:.1} % of the events share their time with another; their order in a file is not \
-         knowledge. Test AP",
-        100.0 * ties.tied_share
-    ))?;
-    let mut table = Table::new(["rows of one time", "ap"]);
-    table.row(vec!["in the order of the file".into(), share(ties.file_ap)]);
-    table.row(vec!["shuffled".into(), share(ties.shuffled_ap)]);
-    if let Some(strict) = ties.strict_ap {
-        table.row(vec!["never in two steps (strict)".into(), share(strict)]);
-    }
-    table
-        .row(vec!["an oracle that knows all pairs of the test part".into(), share(ties.oracle_ap)]);
-    say(table.show().trim_end())?;
+    show_ties(std::slice::from_ref(ties))?;
     say(format!("{:+.4} hang on the order of rows", ties.file_ap - ties.shuffled_ap))
+}
+
+fn size(text: &str) -> Result<AuditSize, String> {
+    match text {
+        "auto" => Ok(AuditSize::Auto),
+        "full" => Ok(AuditSize::Full),
+        "light" => Ok(AuditSize::Light),
+        _ => Err("choose auto, full or light".to_string()),
+    }
 }
 
 /// Reads a time such as 90, 30s, 10m or 2h.

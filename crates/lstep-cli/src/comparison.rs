@@ -5,7 +5,8 @@ use crate::report::write_comparison_page;
 use crate::say;
 use crate::table::Table;
 use anyhow::{Result, bail};
-use lstep::experiments::{Comparison, ComparisonTable, Mark, write_comparison};
+use lstep::experiments::{Comparison, ComparisonTable, Mark, TiesRow, write_comparison};
+use lstep::results::TiesReport;
 use std::path::Path;
 
 /// Writes a comparison's files and prints it; an error if cells failed.
@@ -76,7 +77,18 @@ fn show(comparison: &Comparison) -> Result<()> {
         String::new()
     };
     let published = if comparison.published.is_empty() { "" } else { "; [published]" };
-    say(format!("\n¹ best, ² second{seeds}{published}"))?;
+    let ties = comparison.ties_rows();
+    if !ties.is_empty() {
+        let mut table = Table::new(TiesRow::COLUMNS);
+        ties.iter().for_each(|row| table.row(row.shown().to_vec()));
+        say("\nEqual times: test AP, random negatives")?;
+        say(table.show().trim_end())?;
+        say(TiesReport::MEANING)?;
+    }
+    say(format!(
+        "\n¹ better than every other, ² than every other but the best: the 95 % interval of the \
+         paired difference over seeds excludes zero{seeds}{published}"
+    ))?;
     for (dataset, model, count) in comparison.short_of_seeds() {
         say(format!("{dataset}, {model}: {count} of {} seeds only", comparison.seeds.len()))?;
     }
@@ -84,8 +96,9 @@ fn show(comparison: &Comparison) -> Result<()> {
 }
 
 fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
-    let mut shown =
-        Table::with_columns([vec!["dataset".to_string()], table.models.clone()].concat());
+    let mut shown = Table::with_columns(
+        [vec!["dataset".to_string()], table.models.clone(), vec!["lead".to_string()]].concat(),
+    );
     for row in &table.rows {
         let mut cells = vec![row.dataset.clone()];
         for (model, cell) in table.models.iter().zip(&row.cells) {
@@ -102,9 +115,12 @@ fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
             }
             cells.push(text);
         }
+        cells.push(row.lead.as_ref().map_or("-".into(), |lead| table.metric.lead(lead)));
         shown.row(cells);
     }
     let ranks = table.average_ranks.iter().map(|rank| format!("{rank:.2} "));
-    shown.row(std::iter::once("avg. rank".to_string()).chain(ranks).collect());
+    shown.row(
+        std::iter::once("avg. rank".to_string()).chain(ranks).chain([String::new()]).collect(),
+    );
     shown
 }

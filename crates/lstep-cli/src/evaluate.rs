@@ -6,15 +6,17 @@ use crate::table::Table;
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
+use indicatif::ProgressBar;
 use lstep::Error;
-use lstep::evaluation::{EvaluatedModel, Evaluation};
+use lstep::evaluation::{EvalProgress, EvaluatedModel, Evaluation};
 use lstep::model::ModelConfig;
 use lstep::protocol::{
     EvalScope, Part, Protocol, ProtocolOptions, Setting, StepRule, Strategy, Ties, Visibility,
 };
-use lstep::results::{EvaluationReport, ResultRow};
+use lstep::results::{EvaluationReport, ResultRow, TiesReport};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -182,14 +184,11 @@ impl Evaluate {
             trained.ask_otherwise(self.per_event, self.questions)?;
         }
         let asked = self.asked(&trained.config().protocol)?;
-        let bar = progress::candidates(&trained.config().model.to_string());
-        let report = trained.evaluate_watching(&asked, &mut |done, of| {
-            bar.set_length(of);
-            bar.set_position(done);
-            go_on()
-        });
+        let bar = progress::candidates("");
+        let evaluated =
+            trained.evaluate_with_baselines(&asked, &mut |progress| show_on(&bar, progress));
         bar.finish_and_clear();
-        Ok(report?)
+        Ok(evaluated?.report)
     }
 
     /// A run was trained in its own way, and its numbers would mean nothing in another.
@@ -377,16 +376,19 @@ impl Evaluate {
     }
 }
 
+/// Shows on a bar how far an evaluation is, and tells whether to go on.
+pub fn show_on(bar: &ProgressBar, progress: EvalProgress<'_>) -> ControlFlow<()> {
+    bar.set_prefix(progress.model.to_string());
+    bar.set_length(progress.of);
+    bar.set_position(progress.done);
+    go_on()
+}
+
 /// Runs an evaluation with a bar on the terminal.
 pub fn watched(evaluation: Evaluation<'_>) -> Result<EvaluationReport> {
     let bar = progress::candidates("");
     let shown = bar.clone();
-    let evaluation = evaluation.on_progress(move |progress| {
-        shown.set_prefix(progress.model.to_string());
-        shown.set_length(progress.of);
-        shown.set_position(progress.done);
-        go_on()
-    });
+    let evaluation = evaluation.on_progress(move |progress| show_on(&shown, progress));
     let report = evaluation.run();
     bar.finish_and_clear();
     Ok(report?)
@@ -412,6 +414,7 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
     if let Some(warning) = report.tie_warning() {
         say(format!("{warning} (--ties shuffled, or --set protocol.ties=shuffled to train)"))?;
     }
+    show_ties(&report.ties)?;
     if report.results.iter().any(|row| row.negatives_generated) {
         say(
             "TGB's negatives were made by its rule, for there was no file of them: not comparable with the leaderboard",
@@ -437,6 +440,19 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
             against.high
         ))
     })
+}
+
+/// What the order of events that share a time is worth, a line for each model; nothing where there
+/// is nothing to tell.
+pub fn show_ties(ties: &[TiesReport]) -> Result<()> {
+    if ties.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(TiesReport::COLUMNS);
+    ties.iter().for_each(|report| table.row(report.shown().to_vec()));
+    say("\nEqual times: test AP by the order of events that share a time")?;
+    say(table.show().trim_end())?;
+    say(TiesReport::MEANING)
 }
 
 /// Says what is odd about some of the negatives, where there are most of them.

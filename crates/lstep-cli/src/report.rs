@@ -1,7 +1,7 @@
 //! `lstep report`: what a run or a comparison looks like, as a file for a browser.
 
+use crate::evaluate::show_on;
 use crate::front::CommandLine;
-use crate::interrupt::go_on;
 use crate::{progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -80,12 +80,7 @@ impl Report {
 /// Asks a trained model and the counting models everything, with a bar on the terminal.
 pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines> {
     let bar = progress::candidates("");
-    let mut watch = |progress: EvalProgress<'_>| {
-        bar.set_prefix(progress.model.to_string());
-        bar.set_length(progress.of);
-        bar.set_position(progress.done);
-        go_on()
-    };
+    let mut watch = |progress: EvalProgress<'_>| show_on(&bar, progress);
     let everything = trained.config().protocol.full_scope();
     let evaluated = trained.evaluate_with_baselines(&everything, &mut watch).or_else(|error| {
         let (possible, reasons) = trained.possible(&everything);

@@ -3,6 +3,7 @@
 
 use crate::args::{Reading, learned_names};
 use crate::interrupt::{Stopped, go_on};
+use crate::report::write_comparison_page;
 use crate::table::Table;
 use crate::{compare, comparison, grid, say};
 use anyhow::{Context, Result, bail};
@@ -118,7 +119,7 @@ impl Sweep {
         let _writing = grid::lock(out)?;
         let (runs, run_epoch) =
             (grid::runs(out), format!("lstep sweep --resume {}", out.display()));
-        let searched = grid::run(&grid, out, &runs, self.running.jobs, &run_epoch)?;
+        let mut searched = grid::run(&grid, out, &runs, self.running.jobs, &run_epoch)?;
         lstep::experiments::write_comparison(out, &searched)?;
         let (metric, points) = ranked(&searched);
         let Some(best) = points.first() else {
@@ -126,6 +127,10 @@ impl Sweep {
         };
         let found = self.chosen(&grid, out, metric, &best.label.clone(), points)?;
         write_text(out.join("sweep.json"), &serde_json::to_string_pretty(&found)?)?;
+        // The tables are of validation; what came of the choice stands above them.
+        searched.notes.insert(0, found.told());
+        lstep::experiments::write_comparison(out, &searched)?;
+        write_comparison_page(out, &searched)?;
         if self.running.json {
             say(serde_json::to_string_pretty(&found)?)?;
         } else {
@@ -236,6 +241,39 @@ impl Sweep {
     }
 }
 
+impl Found {
+    /// The kinds of negatives that the chosen point was asked about.
+    fn kinds(&self) -> Vec<Strategy> {
+        let mut kinds: Vec<Strategy> = Vec::new();
+        for row in &self.test {
+            if !kinds.contains(&row.negatives) {
+                kinds.push(row.negatives);
+            }
+        }
+        kinds
+    }
+
+    /// A metric of the chosen point on the test part, over seeds.
+    fn over(&self, kind: Strategy, metric: Metric) -> String {
+        let rows = self.test.iter().filter(|row| row.negatives == kind);
+        let spread = Spread::of(&rows.filter_map(|row| metric.of(row)).collect::<Vec<_>>());
+        spread.map_or("-".into(), |spread| metric.show(&spread))
+    }
+
+    /// The choice in a sentence.
+    fn told(&self) -> String {
+        let test: Vec<String> = (self.kinds().into_iter())
+            .map(|kind| format!("{} {}", self.over(kind, self.metric), kind))
+            .collect();
+        format!(
+            "Chosen on validation: {}. On the test part, {}: {}.",
+            self.chosen,
+            self.metric.title(),
+            test.join(", ")
+        )
+    }
+}
+
 /// The points by their number on validation, best first; of equal ones the first stays first.
 fn ranked(searched: &Comparison) -> (Metric, Vec<Point>) {
     let rows = || searched.cells.iter().flat_map(|cell| &cell.results);
@@ -265,20 +303,11 @@ fn show(found: &Found, out: &Path) -> Result<()> {
     say(format!("{}: {} on validation, best first", found.dataset, found.metric.title()))?;
     say(table.show().trim_end())?;
     say(format!("\nChosen: {}. On the test part:", found.chosen))?;
-    let mut kinds: Vec<Strategy> = Vec::new();
-    for row in &found.test {
-        if !kinds.contains(&row.negatives) {
-            kinds.push(row.negatives);
-        }
-    }
     let mut table = Table::new(["negatives", "ap", "auc", "mrr"]);
-    for kind in kinds {
-        let rows = || found.test.iter().filter(move |row| row.negatives == kind);
-        let over = |metric: Metric| {
-            let spread = Spread::of(&rows().filter_map(|row| metric.of(row)).collect::<Vec<_>>());
-            spread.map_or("-".into(), |spread| metric.show(&spread))
-        };
-        table.row(vec![kind.to_string(), over(Metric::Ap), over(Metric::Auc), over(Metric::Mrr)]);
+    for kind in found.kinds() {
+        let [ap, auc, mrr] =
+            [Metric::Ap, Metric::Auc, Metric::Mrr].map(|metric| found.over(kind, metric));
+        table.row(vec![kind.to_string(), ap, auc, mrr]);
     }
     say(table.show().trim_end())?;
     say(format!(

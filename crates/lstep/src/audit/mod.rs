@@ -4,9 +4,7 @@ mod bound;
 pub mod laws;
 mod released_leak;
 mod report;
-mod ties;
 
 pub use bound::{BoundReport, NodeBound, bound};
 pub use released_leak::{Fault, LeakCompared, LeakReport, LeakWatch, Quality, show_released_leak};
-pub use report::{AuditOptions, AuditReport, audit};
-pub use ties::TiesReport;
+pub use report::{AuditOptions, AuditReport, AuditSize, audit};

@@ -1,13 +1,16 @@
 //! The laws checked for a trained run on its own events.
 
-use super::ties::{TiesReport, ties};
 use crate::audit::laws::{
     Breach, Check, Findings, LawReport, Opening, Questions, Submission, check_model, questions,
 };
 use crate::error::{Error, Remedy, Result};
+use crate::evaluation::unwatched;
+use crate::event::Event;
 use crate::graph::EventLog;
 use crate::model::Session;
-use crate::protocol::{Split, StepRule};
+use crate::protocol::{Split, StepRule, Visibility};
+use crate::query::Queries;
+use crate::results::TiesReport;
 use crate::stream::info;
 use crate::training::{RunFolder, TrainedRun, TrainingStream};
 use serde::Serialize;
@@ -16,6 +19,28 @@ use std::time::{Duration, Instant};
 
 /// Training that is done again to see what it depends on takes about so many events.
 const LEARNING_EVENTS: usize = 1_000;
+
+/// Below this share of tied events nothing hangs on their order.
+const FEW_TIES: f64 = 0.05;
+
+/// How long an audit may take, by estimate, before it asks less.
+const LONG: Duration = Duration::from_secs(120);
+
+/// How often all laws together ask every question.
+const PASSES: f64 = 22.0;
+
+/// How many questions a round has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditSize {
+    /// As many as fit into about two minutes: full, or light for a slow model.
+    #[default]
+    Auto,
+    /// [`Check::default`].
+    Full,
+    /// [`Check::light`].
+    Light,
+}
 
 /// How much an audit asks.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +54,19 @@ pub struct AuditOptions {
     pub time: Duration,
     /// The seed of the first round; the next round has the next seed.
     pub seed: u64,
+    /// How many questions a round has.
+    pub size: AuditSize,
 }
 
 impl Default for AuditOptions {
     fn default() -> AuditOptions {
-        AuditOptions { events: 10_000, rounds: 1, time: Duration::ZERO, seed: 0 }
+        AuditOptions {
+            events: 10_000,
+            rounds: 1,
+            time: Duration::ZERO,
+            seed: 0,
+            size: AuditSize::Auto,
+        }
     }
 }
 
@@ -48,6 +81,8 @@ pub struct AuditReport {
     pub rounds: u64,
     /// The seed of the first round.
     pub seed: u64,
+    /// How many questions a round had: full or light.
+    pub size: AuditSize,
     /// What was asked.
     pub questions: Questions,
     /// How each law fared.
@@ -83,7 +118,19 @@ pub fn audit(
     if log.len() < 2 * step as usize {
         return Err(too_few("an audit needs at least two steps of events"));
     }
-    let check = Check { step, seed: options.seed, ..Check::default() };
+    let visibility = match trained.config().protocol.visibility() {
+        Visibility::Strict => Visibility::Strict,
+        Visibility::Event | Visibility::Step => Visibility::Event,
+    };
+    let full = Check { step, seed: options.seed, visibility, ..Check::default() };
+    let size = match options.size {
+        AuditSize::Auto => fitting_size(&trained, &log, full)?,
+        chosen => chosen,
+    };
+    let check = match size {
+        AuditSize::Light => Check { step, seed: options.seed, visibility, ..Check::light() },
+        _ => full,
+    };
     if questions(&log, check).with_history == 0 && log.len() < all.len() {
         return Err(too_few(
             "nobody asked about has met anybody before, so laws would be kept easily: give more \
@@ -116,11 +163,34 @@ pub fn audit(
         events: log.len(),
         rounds,
         seed: options.seed,
+        size,
         questions: findings.questions,
         laws: findings.laws,
         breaches,
-        ties: ties(&trained)?,
+        ties: trained.ties(FEW_TIES, &mut unwatched)?.pop(),
     })
+}
+
+/// Light if all questions of a full round would take longer than an audit should.
+fn fitting_size(trained: &TrainedRun, log: &EventLog, full: Check) -> Result<AuditSize> {
+    const ROWS: usize = 20;
+    let mut session = trained.before_the_first_event()?;
+    let events: Vec<Event> = log.events().iter().collect();
+    let (known, rest) = events.split_at(events.len() - full.step as usize);
+    for step in known.chunks(full.step as usize) {
+        session.observe(log.revealed(step[step.len() - 1].number + 1), step)?;
+    }
+    let mut ask = Queries::new();
+    for (event, other) in rest.iter().take(ROWS).zip(rest.iter().rev()) {
+        ask.push(event.source, event.time, [event.destination, other.destination]);
+    }
+    // The first call fills what is kept between calls.
+    session.score(log.past(rest[0].number), &ask)?;
+    let started = Instant::now();
+    session.score(log.past(rest[0].number), &ask)?;
+    let pairs = questions(log, full).pairs as f64;
+    let estimate = started.elapsed().as_secs_f64() / ask.pairs() as f64 * pairs * PASSES;
+    Ok(if estimate > LONG.as_secs_f64() { AuditSize::Light } else { AuditSize::Full })
 }
 
 /// Trains the run's model anew on the first batches of a stream's training part, by the library's

@@ -72,6 +72,7 @@ pub fn evaluate_recording(
         log,
         pass,
         pending: pass.reveals_from(),
+        held_back: Vec::new(),
         ask: Queries::new(),
         metrics: pass.query_sets.iter().map(SetMetrics::new).collect(),
         observing: Duration::ZERO,
@@ -99,6 +100,8 @@ struct Evaluator<'a> {
     pass: &'a EvalPass,
     /// Number of the first event not observed, when the state follows by moments.
     pending: u32,
+    /// Events of finished steps that are not observed before a later time comes.
+    held_back: Vec<Event>,
     ask: Queries,
     metrics: Vec<SetMetrics<'a>>,
     observing: Duration,
@@ -113,6 +116,7 @@ impl Evaluator<'_> {
             return Ok(());
         };
         let horizon = if self.pass.visibility == Visibility::Step { first } else { last + 1 };
+        self.observe_held_back(session, self.log.events().at(first as usize))?;
         for query_set in 0..self.metrics.len() {
             let places = self.pass.query_sets[query_set].step(step);
             self.answer(session, query_set, places, horizon)?;
@@ -120,9 +124,23 @@ impl Evaluator<'_> {
         let started = Instant::now();
         let events: Vec<Event> =
             reveals.iter().map(|&number| self.log.events().at(number as usize)).collect();
-        session.observe(self.log.revealed(last + 1), &events)?;
+        if self.pass.ties_held_back {
+            self.held_back.extend(events);
+        } else {
+            session.observe(self.log.revealed(last + 1), &events)?;
+        }
         self.observing += started.elapsed();
         Ok(())
+    }
+
+    /// Observes what was held back and is earlier than the event with which a step begins.
+    fn observe_held_back(&mut self, session: &mut dyn Session, next: Event) -> Result<()> {
+        let earlier = self.held_back.partition_point(|event| event.time < next.time);
+        let events: Vec<Event> = self.held_back.drain(..earlier).collect();
+        match events.last() {
+            Some(last) => session.observe(self.log.revealed(last.number + 1), &events),
+            None => Ok(()),
+        }
     }
 
     /// Before each moment of the step, the state follows to all events strictly before it.

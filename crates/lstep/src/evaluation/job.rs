@@ -2,8 +2,8 @@
 
 use crate::checkpoint::replace;
 use crate::error::{Error, Result};
-use crate::evaluation::{evaluate, train_observing};
-use crate::model::ModelConfig;
+use crate::evaluation::{MANY_TIES, OpenSession, evaluate, ties, train_observing};
+use crate::model::{ModelConfig, StreamInfo};
 use crate::protocol::{
     EvalPass, EvalScope, Part, Protocol, QuerySet, Setting, Strategy, StreamProtocol, Subject,
     negatives_sha256, read_negatives, write_negatives,
@@ -189,7 +189,7 @@ impl<'a> Evaluation<'a> {
 
     /// Runs every model through every pass of the protocol.
     pub fn run(mut self) -> Result<EvaluationReport> {
-        let stream = self.stream.with_ties(self.protocol.ties());
+        let stream = self.stream.under(&self.protocol)?;
         let Stream { log, names, .. } = stream.as_ref();
         if self.models.is_empty() {
             return Err(Error::setting("model", "missing", "name at least one model"));
@@ -244,10 +244,23 @@ impl<'a> Evaluation<'a> {
                 }
             }
         }
+        let usual = self.protocol.own_negatives().unwrap_or(Strategy::Random);
+        let opened = |model: &EvaluatedModel| {
+            let model = model.for_query_set(usual)?;
+            Ok(move |info: &StreamInfo| model.open(info))
+        };
+        let opened = self.models.iter().map(opened).collect::<Result<Vec<_>>>()?;
+        let named: Vec<(String, &OpenSession<'_>)> = (self.models.iter().zip(&opened))
+            .map(|(model, opened)| (model.to_string(), opened as &OpenSession<'_>))
+            .collect();
+        let watch = &mut self.on_progress;
+        let mut watch = |done, of| watch(EvalProgress { model: "order of ties", done, of });
+        let ties = ties(&stream, &self.protocol, &named, MANY_TIES, &mut watch)?;
         let models: Vec<String> = self.models.iter().map(ToString::to_string).collect();
         Ok(EvaluationReport {
             model: models.join(", "),
             results,
+            ties,
             ..EvaluationReport::about(self.stream, &self.protocol)
         })
     }

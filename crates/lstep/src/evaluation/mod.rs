@@ -4,8 +4,10 @@ mod evaluator;
 mod job;
 mod paired;
 mod score_log;
+mod ties;
 
 pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatched};
 pub use job::{EvalProgress, EvaluatedModel, Evaluation};
 pub use paired::{PairedDifference, paired_difference};
 pub use score_log::{Answer, MOST_PAIRS, ScoreLog};
+pub(crate) use ties::{MANY_TIES, OpenSession, ties};

@@ -194,6 +194,25 @@ impl Events {
         }
     }
 
+    /// These nodes, each once, in the order in which they first appear. Draws from them are the
+    /// same however nodes are numbered.
+    pub(crate) fn by_appearance(&self, nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+        let wanted: NodeSet = nodes.into_iter().collect();
+        let mut met = NodeSet::default();
+        let mut order = Vec::with_capacity(wanted.len());
+        for (&source, &destination) in self.sources.iter().zip(&self.destinations) {
+            for node in [source, destination] {
+                if wanted.contains(node) && met.insert(node) {
+                    order.push(node);
+                }
+            }
+            if order.len() == wanted.len() {
+                break;
+            }
+        }
+        order
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.sources.len()

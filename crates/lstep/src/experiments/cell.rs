@@ -6,7 +6,7 @@
 
 use crate::disk::{REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
-use crate::evaluation::{EvaluatedModel, Evaluation};
+use crate::evaluation::{EvaluatedModel, Evaluation, MANY_TIES};
 use crate::experiments::CellResult;
 use crate::fingerprint::Fingerprint;
 use crate::protocol::{EvalScope, Part, Setting, Strategy};
@@ -124,7 +124,7 @@ impl Cell {
         match results {
             Some(results) if begun || self.counting.is_some() => {
                 self.check_files(&files.unwrap_or_default())?;
-                Ok(CellState::Finished(Box::new(self.result(results)?)))
+                Ok(CellState::Finished(Box::new(self.result(results, &report)?)))
             }
             _ => Ok(if begun { CellState::Begun } else { CellState::New }),
         }
@@ -198,7 +198,7 @@ impl Cell {
         Some(rows)
     }
 
-    fn result(&self, results: Vec<ResultRow>) -> Result<CellResult> {
+    fn result(&self, results: Vec<ResultRow>, report: &EvaluationReport) -> Result<CellResult> {
         let learns = self.counting.is_none();
         Ok(CellResult {
             dataset: self.dataset.clone(),
@@ -215,6 +215,7 @@ impl Cell {
             } else {
                 None
             },
+            ties: report.ties.first().cloned(),
             results,
         })
     }
@@ -242,7 +243,7 @@ impl Cell {
         let about = About { files: self.digests()?, ..self.about() };
         write_text(self.folder.join(ABOUT), &toml::to_string_pretty(&about).expect("plain data"))?;
         let results = self.answers(&report).expect("everything asked was answered just now");
-        self.result(results).map(Some)
+        self.result(results, &report).map(Some)
     }
 
     fn count(
@@ -291,11 +292,14 @@ impl Cell {
         // What was asked before stays answered.
         let before = self.report()?.map(|report| report.results).unwrap_or_default();
         let asked = together(&self.asked, &before);
-        fit.into_trained()?
-            .evaluate_watching(&asked, &mut |_, _| {
-                if watch(1.0) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })
-            .map(Some)
+        let mut watch = |_, _| match watch(1.0) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let trained = fit.into_trained()?;
+        let mut report = trained.evaluate_watching(&asked, &mut watch)?;
+        report.ties = trained.ties(MANY_TIES, &mut watch)?;
+        Ok(Some(report))
     }
 
     fn stream(&self) -> Result<Stream> {

@@ -1,10 +1,11 @@
 //! A [`Comparison`]: everything that the tables, files and reports of a grid need.
 
+use super::{Lead, Metric};
 use crate::disk::path_text;
 use crate::model::ModelConfig;
-use crate::protocol::{EvalScope, Protocol};
+use crate::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use crate::results::ResultRow;
-use crate::results::TrainingSummary;
+use crate::results::{TiesReport, TrainingSummary};
 use crate::settings::TrainConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -33,6 +34,9 @@ pub struct Comparison {
     pub failed: Vec<FailedCell>,
     /// Cells that are not finished yet.
     pub unfinished: usize,
+    /// How far the best model of every table's row is ahead of the next, with its interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads: Vec<LeadRow>,
     /// Figures that others published for the same questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -41,6 +45,24 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The version of this library.
     pub version: String,
+}
+
+/// The lead of a row of a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeadRow {
+    /// The part asked about.
+    pub part: Part,
+    /// Which of its events.
+    pub setting: Setting,
+    /// The kind of negatives.
+    pub negatives: Strategy,
+    /// The metric.
+    pub metric: Metric,
+    /// The dataset.
+    pub dataset: String,
+    /// Who leads, over whom, by how much.
+    #[serde(flatten)]
+    pub lead: Lead,
 }
 
 /// A dataset of a comparison.
@@ -81,6 +103,9 @@ pub struct CellResult {
     /// How training went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingSummary>,
+    /// What the order of events that share a time is worth to it, where most do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ties: Option<TiesReport>,
     /// The numbers, one entry for each part, setting and kind of negatives.
     pub results: Vec<ResultRow>,
 }
@@ -124,6 +149,25 @@ pub struct Published {
 }
 
 impl Comparison {
+    /// The leads of all tables.
+    pub(super) fn find_leads(&self) -> Vec<LeadRow> {
+        let mut leads = Vec::new();
+        for table in self.tables() {
+            for row in &table.rows {
+                let Some(lead) = &row.lead else { continue };
+                leads.push(LeadRow {
+                    part: table.part,
+                    setting: table.setting,
+                    negatives: table.negatives,
+                    metric: table.metric,
+                    dataset: row.dataset.clone(),
+                    lead: lead.clone(),
+                });
+            }
+        }
+        leads
+    }
+
     /// Datasets and models with fewer seeds than asked for, and how many they have: others failed
     /// or are not finished.
     pub fn short_of_seeds(&self) -> Vec<(&str, &str, usize)> {

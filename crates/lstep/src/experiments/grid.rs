@@ -324,7 +324,7 @@ impl Grid {
             .iter()
             .filter_map(|dataset| other_questions(&dataset.digest.name, &cells))
             .collect();
-        Comparison {
+        let mut comparison = Comparison {
             title: self.title.clone(),
             datasets: self.datasets.iter().map(dataset).collect(),
             models: self.models.iter().map(|model| model.label.clone()).collect(),
@@ -334,10 +334,13 @@ impl Grid {
             unfinished: of - cells.len() - failed.len(),
             cells,
             failed,
+            leads: Vec::new(),
             published: Vec::new(),
             notes,
             version: env!("CARGO_PKG_VERSION").to_string(),
-        }
+        };
+        comparison.leads = comparison.find_leads();
+        comparison
     }
 }
 

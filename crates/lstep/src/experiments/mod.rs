@@ -7,6 +7,7 @@
 mod cell;
 mod comparison;
 mod grid;
+mod lead;
 mod memory;
 pub mod paper;
 mod schedule;
@@ -16,13 +17,14 @@ mod table;
 mod write;
 
 pub use cell::{Cell, CellState};
-pub use comparison::{CellResult, ComparedDataset, Comparison, FailedCell, Published};
+pub use comparison::{CellResult, ComparedDataset, Comparison, FailedCell, LeadRow, Published};
 pub use grid::{DatasetDigest, Grid, GridData, PresetChoice};
+pub use lead::Lead;
 pub use schedule::{GridEvent, GridWatch, Jobs, Ran, run_cells};
 pub use spec::ModelSpec;
 pub use sweep::{Axis, search_points};
 pub use table::{
-    ComparisonTable, Mark, Metric, Spread, TableRow, TrainingRow, average_ranks, places,
+    ComparisonTable, Mark, Metric, Spread, TableRow, TiesRow, TrainingRow, average_ranks, places,
 };
 pub use write::{
     csv as comparison_csv, latex as comparison_latex, markdown as comparison_markdown,

@@ -1,13 +1,14 @@
-//! Tables of a comparison: mean and deviation over seeds, the best and the second marked, average
-//! ranks as the field computes them.
+//! Tables of a comparison: mean and deviation over seeds, the best and the second marked where they
+//! are ahead beyond chance, average ranks as the field computes them.
 //!
 //! A model without a number for a dataset ranks last there, as in the published tables (a test
 //! recomputes their row "Avg. Rank"). Equal means share the better place; there, one of the two is
 //! put behind the other.
 
+use super::lead::{BySeed, Lead, judge};
 use crate::experiments::{CellResult, Comparison};
 use crate::protocol::{Part, Setting, Strategy};
-use crate::results::{ResultRow, TrainingSummary};
+use crate::results::{ResultRow, TiesReport, TrainingSummary};
 use serde::{Deserialize, Serialize};
 
 /// A number of a result that tables can show. All are better when higher.
@@ -51,13 +52,13 @@ impl Metric {
     }
 }
 
-/// How a number stands among those of its row.
+/// How a number stands among those of its row, by paired 95 % intervals over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
-    /// None is better.
+    /// Better than every other.
     Best,
-    /// Only the best are better.
+    /// Better than every other but the best.
     Second,
 }
 
@@ -70,7 +71,7 @@ pub struct Spread {
     pub deviation: f64,
     /// Over how many seeds.
     pub count: usize,
-    /// Whether it is among the best of its row.
+    /// Whether it is ahead of the others of its row.
     pub mark: Option<Mark>,
 }
 
@@ -105,6 +106,8 @@ pub struct TableRow {
     pub dataset: String,
     /// One for each model, where it has a number.
     pub cells: Vec<Option<Spread>>,
+    /// How far the best mean is ahead of the next, where there are two.
+    pub lead: Option<Lead>,
 }
 
 /// All models on all datasets for one kind of question.
@@ -156,7 +159,80 @@ pub struct TrainingRow {
     pub events_per_second: Spread,
 }
 
+/// What the order of events that share a time is worth to a model on a dataset, over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TiesRow {
+    /// The dataset.
+    pub dataset: String,
+    /// The model's label.
+    pub model: String,
+    /// Share of the dataset's events that share their time with another.
+    pub tied_share: f64,
+    /// Test AP with ties in the order of the file.
+    pub file: Spread,
+    /// With ties shuffled.
+    pub shuffled: Spread,
+    /// With a state of strictly earlier events.
+    pub strict: Spread,
+    /// An oracle's that knows all pairs of the test part.
+    pub oracle: f64,
+}
+
+impl TiesRow {
+    /// What the columns are called.
+    pub const COLUMNS: [&'static str; 7] =
+        ["dataset", "model", "tied", "file order", "shuffled", "strict", "graph oracle"];
+
+    /// The row as tables write it, under [`TiesRow::COLUMNS`].
+    pub fn shown(&self) -> [String; 7] {
+        let show = |spread: &Spread| Metric::Ap.show(spread);
+        [
+            self.dataset.clone(),
+            self.model.clone(),
+            format!("{:.0} %", 100.0 * self.tied_share),
+            show(&self.file),
+            show(&self.shuffled),
+            show(&self.strict),
+            Metric::Ap.show_figure(self.oracle, None),
+        ]
+    }
+}
+
 impl Comparison {
+    /// What the order of ties is worth to every model, on datasets where most events are tied.
+    pub fn ties_rows(&self) -> Vec<TiesRow> {
+        let mut rows = Vec::new();
+        for dataset in &self.datasets {
+            for model in &self.models {
+                let of_it =
+                    |cell: &&CellResult| cell.dataset == dataset.name && cell.model == *model;
+                let reports: Vec<&TiesReport> =
+                    self.cells.iter().filter(of_it).filter_map(|cell| cell.ties.as_ref()).collect();
+                let over = |number: &dyn Fn(&TiesReport) -> f64| {
+                    Spread::of(&reports.iter().map(|report| number(report)).collect::<Vec<_>>())
+                };
+                let (Some(first), Some(file), Some(shuffled), Some(strict)) = (
+                    reports.first(),
+                    over(&|report| report.file_ap),
+                    over(&|report| report.shuffled_ap),
+                    over(&|report| report.strict_ap),
+                ) else {
+                    continue;
+                };
+                rows.push(TiesRow {
+                    dataset: dataset.name.clone(),
+                    model: model.clone(),
+                    tied_share: first.tied_share,
+                    file,
+                    shuffled,
+                    strict,
+                    oracle: first.oracle_ap,
+                });
+            }
+        }
+        rows
+    }
+
     /// How long every model trained on every dataset.
     pub fn training_rows(&self) -> Vec<TrainingRow> {
         let pairs = self
@@ -215,14 +291,19 @@ impl Comparison {
         };
         let rows: Vec<TableRow> = (self.datasets.iter())
             .map(|dataset| {
-                let spread = |model: &String| {
+                let by_seed = |model: &String| -> BySeed {
                     let of =
                         |cell: &&CellResult| cell.dataset == dataset.name && cell.model == *model;
-                    Spread::of(&self.cells.iter().filter(of).filter_map(value).collect::<Vec<_>>())
+                    let cells = self.cells.iter().filter(of);
+                    cells.filter_map(|cell| Some((cell.seed, value(cell)?))).collect()
                 };
-                let mut cells: Vec<Option<Spread>> = self.models.iter().map(spread).collect();
-                mark(&mut cells);
-                TableRow { dataset: dataset.name.clone(), cells }
+                let values: Vec<BySeed> = self.models.iter().map(by_seed).collect();
+                let spread = |values: &BySeed| {
+                    Spread::of(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+                };
+                let mut cells: Vec<Option<Spread>> = values.iter().map(spread).collect();
+                let lead = judge(&self.models, &values, &mut cells);
+                TableRow { dataset: dataset.name.clone(), cells, lead }
             })
             .filter(|row| row.cells.iter().any(Option::is_some))
             .collect();
@@ -244,23 +325,6 @@ impl Comparison {
 
 /// A part, a setting, a kind of negatives.
 type Question = (Part, Setting, Strategy);
-
-/// Marks the best and the second, if there is something to choose from.
-fn mark(cells: &mut [Option<Spread>]) {
-    let mut means: Vec<f64> = cells.iter().flatten().map(|cell| cell.mean).collect();
-    if means.len() < 2 {
-        return;
-    }
-    means.sort_by(|a, b| b.total_cmp(a));
-    means.dedup();
-    for cell in cells.iter_mut().flatten() {
-        cell.mark = match means.iter().position(|mean| *mean == cell.mean) {
-            Some(0) => Some(Mark::Best),
-            Some(1) => Some(Mark::Second),
-            _ => None,
-        };
-    }
-}
 
 /// The place of every value, from 1 for the highest. Equal values share the better place; a missing
 /// one is last.
@@ -314,19 +378,5 @@ mod tests {
         let rows = [vec![Some(0.9), Some(0.8), None], vec![Some(0.7), Some(0.8), Some(0.9)]];
         assert_eq!(average_ranks(&rows), [2.0, 2.0, 2.0]);
         assert!(average_ranks(&[]).is_empty());
-    }
-
-    #[test]
-    fn best_and_second_are_marked_and_a_tie_at_the_top_is_two_bests() {
-        let spread = |mean: f64| Spread::of(&[mean]);
-        let marks = |cells: &mut [Option<Spread>]| {
-            mark(cells);
-            cells.iter().map(|cell| cell.as_ref().and_then(|cell| cell.mark)).collect::<Vec<_>>()
-        };
-        let mut cells = [spread(0.7), spread(0.9), None, spread(0.8)];
-        assert_eq!(marks(&mut cells), [None, Some(Mark::Best), None, Some(Mark::Second)]);
-        let mut tied = [spread(0.9), spread(0.9), spread(0.8)];
-        assert_eq!(marks(&mut tied), [Some(Mark::Best), Some(Mark::Best), Some(Mark::Second)]);
-        assert_eq!(marks(&mut [spread(0.9)]), [None], "nothing to compare with");
     }
 }

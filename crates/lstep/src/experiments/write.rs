@@ -4,8 +4,9 @@
 use crate::disk::{REPORT_LIMIT, read_text, write_text};
 use crate::error::{InputFault, Remedy, Result};
 use crate::experiments::{CellResult, Comparison, Published};
-use crate::experiments::{ComparisonTable, Mark, Metric, Spread};
+use crate::experiments::{ComparisonTable, Lead, Mark, Metric, Spread, TiesRow};
 use crate::protocol::Part;
+use crate::results::TiesReport;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -34,6 +35,20 @@ impl Metric {
     /// there are several seeds.
     pub fn show(self, spread: &Spread) -> String {
         self.show_figure(spread.mean, (spread.count > 1).then_some(spread.deviation))
+    }
+
+    /// A lead as tables write it, in points where the metric is in percent:
+    /// `+0.53 (+0.21 to +0.85) over x`.
+    pub fn lead(self, lead: &Lead) -> String {
+        let number = |value: f64| match self {
+            Metric::Mrr => format!("{value:+.3}"),
+            Metric::Ap | Metric::Auc => format!("{:+.2}", 100.0 * value),
+        };
+        let interval = lead
+            .interval
+            .map(|(low, high)| format!(" ({} to {})", number(low), number(high)))
+            .unwrap_or_default();
+        format!("{}{interval} over {}", number(lead.difference), lead.over)
     }
 
     /// A figure as tables write it.
@@ -181,8 +196,11 @@ fn numbers(cell: &CellResult, put: &mut impl FnMut(Line<'_>)) {
 }
 
 /// How marks look in Markdown, and what the tables say about themselves.
-const LEGEND: &str = "Bold is best, italic second. Mean and population deviation over seeds; AP and ROC-AUC in %, means over steps. \
-                      Avg. rank: mean place over the datasets; a model without a number is last.";
+const LEGEND: &str = "Bold is better than every other model, italic better than every other but \
+    the best: the 95 % interval of the paired difference over seeds excludes zero. One seed marks \
+    nothing. Lead: the best mean over the next, with that interval. Mean and population deviation \
+    over seeds; AP and ROC-AUC in %, means over steps. Avg. rank: mean place over the datasets; a \
+    model without a number is last.";
 
 /// The tables as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
@@ -196,16 +214,17 @@ pub fn markdown(comparison: &Comparison) -> String {
     for table in comparison.tables() {
         line(format!("## {}\n", table.title()));
         line(format!(
-            "| | {} |",
+            "| | {} | lead |",
             table.models.iter().map(|model| plain(model)).collect::<Vec<_>>().join(" | ")
         ));
-        line(format!("|---|{}", "---:|".repeat(table.models.len())));
-        for row in shown(&table, comparison) {
-            line(format!("| {} | {} |", plain(&row.0), row.1.join(" | ")));
+        line(format!("|---|{}---|", "---:|".repeat(table.models.len())));
+        for (row, figures) in table.rows.iter().zip(shown(&table, comparison)) {
+            let lead = row.lead.as_ref().map_or("-".into(), |lead| plain(&table.metric.lead(lead)));
+            line(format!("| {} | {} | {lead} |", plain(&row.dataset), figures.join(" | ")));
         }
         let ranks: Vec<String> =
             table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
-        line(format!("| Avg. rank | {} |\n", ranks.join(" | ")));
+        line(format!("| Avg. rank | {} | |\n", ranks.join(" | ")));
     }
     for (dataset, model, count) in comparison.short_of_seeds() {
         line(format!(
@@ -214,6 +233,18 @@ pub fn markdown(comparison: &Comparison) -> String {
             plain(model),
             comparison.seeds.len()
         ));
+    }
+    let ties = comparison.ties_rows();
+    if !ties.is_empty() {
+        line(format!("## Equal times: test AP, random negatives\n\n{}\n", TiesReport::MEANING));
+        line(format!("| {} |", TiesRow::COLUMNS.join(" | ")));
+        line(format!("|---|---|{}", "---:|".repeat(TiesRow::COLUMNS.len() - 2)));
+    }
+    for row in &ties {
+        line(format!("| {} |", row.shown().map(|text| plain(&text)).join(" | ")));
+    }
+    if !ties.is_empty() {
+        line(String::new());
     }
     let training = comparison.training_rows();
     if !training.is_empty() {
@@ -257,8 +288,8 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The rows of a table as Markdown.
-fn shown(table: &ComparisonTable, comparison: &Comparison) -> Vec<(String, Vec<String>)> {
+/// The figures of a table as Markdown.
+fn shown(table: &ComparisonTable, comparison: &Comparison) -> Vec<Vec<String>> {
     let cell = |dataset: &str, model: &String, cell: &Option<Spread>| {
         let mut text = cell.as_ref().map_or("-".to_string(), |cell| {
             match (table.metric.show(cell), cell.mark) {
@@ -275,10 +306,7 @@ fn shown(table: &ComparisonTable, comparison: &Comparison) -> Vec<(String, Vec<S
     };
     let row = |row: &super::TableRow| {
         let models = table.models.iter().zip(&row.cells);
-        (
-            row.dataset.clone(),
-            models.map(|(model, spread)| cell(&row.dataset, model, spread)).collect(),
-        )
+        models.map(|(model, spread)| cell(&row.dataset, model, spread)).collect()
     };
     table.rows.iter().map(row).collect()
 }
@@ -299,16 +327,17 @@ pub fn latex(comparison: &Comparison) -> String {
         });
         text.push_str("\n\\begin{table}\n\\centering\n");
         text.push_str(&format!(
-            "\\caption{{{}. Best in bold, second underlined{}.}}\n",
+            "\\caption{{{}. Bold: better than every other model by the 95\\,\\% interval of the \
+             paired difference over seeds; underlined: better than every other but the best{}.}}\n",
             escaped(&table.title()),
             if published { "; published figures in brackets" } else { "" }
         ));
         text.push_str(&format!(
-            "\\begin{{tabular}}{{l{}}}\n\\toprule\n",
+            "\\begin{{tabular}}{{l{}l}}\n\\toprule\n",
             "r".repeat(table.models.len())
         ));
         let models: Vec<String> = table.models.iter().map(|model| escaped(model)).collect();
-        text.push_str(&format!("Dataset & {} \\\\\n\\midrule\n", models.join(" & ")));
+        text.push_str(&format!("Dataset & {} & Lead \\\\\n\\midrule\n", models.join(" & ")));
         for row in &table.rows {
             text.push_str(&escaped(&row.dataset));
             for (model, cell) in table.models.iter().zip(&row.cells) {
@@ -321,11 +350,27 @@ pub fn latex(comparison: &Comparison) -> String {
                     text.push_str(&format!(" [{}]", figure.replace('±', " $\\pm$ ")));
                 }
             }
-            text.push_str(" \\\\\n");
+            let lead = row.lead.as_ref().map(|lead| escaped(&table.metric.lead(lead)));
+            text.push_str(&format!(" & {} \\\\\n", lead.as_deref().unwrap_or("--")));
         }
         let ranks: Vec<String> =
             table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
-        text.push_str(&format!("\\midrule\nAvg. rank & {} \\\\\n", ranks.join(" & ")));
+        text.push_str(&format!("\\midrule\nAvg. rank & {} & \\\\\n", ranks.join(" & ")));
+        text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+    }
+    let ties = comparison.ties_rows();
+    if !ties.is_empty() {
+        text.push_str(&format!(
+            "\n\\begin{{table}}\n\\centering\n\\caption{{Equal times: test AP, random negatives. \
+             {}}}\n\\begin{{tabular}}{{ll{}}}\n\\toprule\n{} \\\\\n\\midrule\n",
+            escaped(TiesReport::MEANING),
+            "r".repeat(TiesRow::COLUMNS.len() - 2),
+            TiesRow::COLUMNS.join(" & "),
+        ));
+        for row in &ties {
+            let cells = row.shown().map(|cell| escaped(&cell).replace('±', " $\\pm$ "));
+            text.push_str(&format!("{} \\\\\n", cells.join(" & ")));
+        }
         text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
     }
     text

@@ -3,6 +3,7 @@
 use super::dyglib::DyglibProtocol;
 use super::eval_pass::{Part, Setting};
 use super::negative::Strategy;
+use super::numbering::Numbering;
 use super::step::{StepRule, Visibility};
 use super::stream::StreamProtocol;
 use super::tgb::TgbProtocol;
@@ -199,6 +200,15 @@ impl Protocol {
             Protocol::Stream(stream) => stream.ties,
             Protocol::Dyglib(dyglib) => dyglib.ties,
             Protocol::Tgb(tgb) => tgb.ties,
+        }
+    }
+
+    /// The order of the numbers that models call nodes by. The field's protocols draw by numbers, so
+    /// theirs stay as they are.
+    pub fn numbering(&self) -> Numbering {
+        match self {
+            Protocol::Stream(stream) => stream.numbering,
+            Protocol::Dyglib(_) | Protocol::Tgb(_) => Numbering::Appearance,
         }
     }
 

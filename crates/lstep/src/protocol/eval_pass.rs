@@ -144,6 +144,8 @@ pub struct EvalPass {
     pub state_by_step: bool,
     /// What is asked.
     pub query_sets: Vec<QuerySet>,
+    /// Whether an event stays unobserved until a step begins at a later time.
+    pub(crate) ties_held_back: bool,
     /// The events revealed, a row for each step.
     reveals: Ragged<u32>,
 }
@@ -168,7 +170,7 @@ impl EvalPass {
                 });
             }
         }
-        Ok(EvalPass { visibility, state_by_step, query_sets, reveals })
+        Ok(EvalPass { visibility, state_by_step, query_sets, ties_held_back: false, reveals })
     }
 
     /// How many steps.
@@ -194,6 +196,13 @@ impl EvalPass {
                 .collect(),
             ..self.clone()
         }
+    }
+
+    /// The same questions in the same steps, asked of a state that has observed nothing of the
+    /// step's first time or later.
+    #[must_use]
+    pub fn holding_back_ties(&self) -> EvalPass {
+        EvalPass { ties_held_back: true, ..self.clone() }
     }
 
     /// The number of the first event that the pass reveals: all before it have been observed.

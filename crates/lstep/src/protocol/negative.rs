@@ -17,7 +17,6 @@
 use super::eval_pass::{Part, Setting};
 use super::split::Split;
 use crate::error::{Error, Remedy, Result};
-use crate::event::NodeSet;
 use crate::event::{Event, Events, NodeId, RowEnds, Time, pair_key};
 use crate::rng::KeyedRng;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -153,9 +152,7 @@ impl StreamSampler<'_> {
         strategies: &[Strategy],
         steps: &[Range<u32>],
     ) -> Result<(Vec<Vec<u32>>, Vec<Negatives>)> {
-        let pool = |column: &[NodeId]| {
-            column.iter().copied().collect::<NodeSet>().iter().collect::<Vec<_>>()
-        };
+        let pool = |column: &[NodeId]| self.events.by_appearance(column.iter().copied());
         let (sources, destinations) =
             (pool(self.events.sources()), pool(self.events.destinations()));
         if destinations.len() < 2 {

@@ -96,8 +96,8 @@ impl Split {
             return Err(Error::setting("held-out", share, "give a share of the nodes in [0, 1)"));
         }
         let all: NodeSet = endpoints(events, 0..events.len() as u32).collect();
-        let later: NodeSet = endpoints(events, self.validation.start..self.test.end).collect();
-        let mut pool: Vec<NodeId> = later.iter().collect();
+        let mut pool =
+            events.by_appearance(endpoints(events, self.validation.start..self.test.end));
         let count = ((share * all.len() as f64) as usize).min(pool.len());
         let mut draw = KeyedRng::new(&[seed, 0x4e01]);
         for place in 0..count {

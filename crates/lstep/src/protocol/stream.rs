@@ -6,6 +6,7 @@
 use super::config::EvalScope;
 use super::eval_pass::{EvalPass, Part, QuerySet};
 use super::negative::StreamSampler;
+use super::numbering::Numbering;
 use super::split::{DEFAULT_SPLIT, Split};
 use super::step::{DEFAULT_STEP, StepRule, Visibility, cut};
 use super::ties::Ties;
@@ -37,6 +38,9 @@ pub struct StreamProtocol {
     /// The order of events that share a time.
     #[serde(skip_serializing_if = "Ties::is_file")]
     pub ties: Ties,
+    /// The order of the numbers that models call nodes by.
+    #[serde(default = "Numbering::of_former_runs")]
+    pub numbering: Numbering,
 }
 
 impl Default for StreamProtocol {
@@ -50,6 +54,7 @@ impl Default for StreamProtocol {
             questions: None,
             seed: 0,
             ties: Ties::File,
+            numbering: Numbering::default(),
         }
     }
 }

@@ -6,8 +6,9 @@ use super::page::{Cell, Page, Table};
 use super::ranks::{Ranks, rank_chart};
 use super::scale::{Axis, grouped, seconds, short};
 use crate::experiments::{
-    CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow,
+    CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow, TiesRow,
 };
+use crate::results::TiesReport;
 
 /// Datasets that get a chart of their own at most.
 const DATASETS: usize = 6;
@@ -33,6 +34,9 @@ pub fn comparison_page(comparison: &Comparison) -> String {
         headline(&mut page, comparison, main);
     }
     warnings(&mut page, comparison);
+    for note in &comparison.notes {
+        page.paragraph(note);
+    }
     page.section(
         "Average ranks",
         "Every model is ranked on every dataset by its mean over seeds; equal models share the mean of their places.",
@@ -49,13 +53,29 @@ pub fn comparison_page(comparison: &Comparison) -> String {
     page.charts(charts);
     page.section(
         "Tables",
-        "Mean ± deviation over seeds (of the population). ① is the best, ② the second of a row. AP and ROC-AUC in percent, MRR as a \
-         share; higher is better. In brackets: published elsewhere, not measured here. In the last row a missing number is last, and equal \
-         ones share the better place, as in published tables.",
+        "Mean ± deviation over seeds (of the population). ① is better than every other of its row, \
+         ② than every other but the best: the 95 % interval of the paired difference over seeds \
+         excludes zero. Lead: the best mean over the next, with that interval. AP and ROC-AUC in \
+         percent, MRR as a share; higher is better. In brackets: published elsewhere, not measured \
+         here. In the last row a missing number is last, and equal ones share the better place, as \
+         in published tables.",
     );
     for table in &tables {
         page.heading(&table.title());
         page.table(&numbers(comparison, table));
+    }
+    let ties = comparison.ties_rows();
+    if !ties.is_empty() {
+        page.section("Equal times", TiesReport::MEANING);
+        let [dataset, model, numbers @ ..] = TiesRow::COLUMNS;
+        let start = Table::default().words(dataset).words(model);
+        let mut table = numbers.iter().fold(start, |table, column| table.numbers(column));
+        for row in &ties {
+            let [dataset, model, numbers @ ..] = row.shown();
+            let words = [Cell::words(dataset), Cell::words(model)];
+            table.row(false, words.into_iter().chain(numbers.map(Cell::number)).collect());
+        }
+        page.table(&table);
     }
     page.section(
         "Quality against time",
@@ -88,9 +108,6 @@ pub fn comparison_page(comparison: &Comparison) -> String {
     page.table(&data(comparison));
     if !comparison.set.is_empty() {
         page.paragraph(&format!("Set for all cells: {}.", comparison.set.join(", ")));
-    }
-    for note in &comparison.notes {
-        page.paragraph(note);
     }
     for cell in first_cells(comparison) {
         let text = serde_json::to_string_pretty(&(&cell.protocol, &cell.config, &cell.train))
@@ -200,7 +217,8 @@ fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
     let mut shown = table
         .models
         .iter()
-        .fold(Table::default().words("dataset"), |shown, model| shown.numbers(model));
+        .fold(Table::default().words("dataset"), |shown, model| shown.numbers(model))
+        .words("lead");
     for row in &table.rows {
         let mut cells = vec![Cell::words(&row.dataset)];
         for (model, cell) in table.models.iter().zip(&row.cells) {
@@ -222,10 +240,14 @@ fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
                 }
             });
         }
+        cells.push(Cell::words(
+            row.lead.as_ref().map_or("–".into(), |lead| table.metric.lead(lead)),
+        ));
         shown.row(false, cells);
     }
     let mut last = vec![Cell::words("average rank")];
     last.extend(table.average_ranks.iter().map(|rank| Cell::number(format!("{rank:.2}"))));
+    last.push(Cell::words(""));
     shown.row(true, last);
     shown
 }

@@ -11,7 +11,7 @@ use super::{diagnostics, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
 use crate::protocol::{StepRule, Visibility};
-use crate::results::{EpochReport, ResultRow, Verdict};
+use crate::results::{EpochReport, ResultRow, TiesReport, Verdict};
 use crate::stream::DatasetStats;
 use crate::training::{EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun};
 
@@ -156,6 +156,20 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
     }
     if let Some(warning) = evaluated.report.tie_warning() {
         page.warning(&format!("{warning}."));
+    }
+    if !evaluated.report.ties.is_empty() {
+        let [model, numbers @ ..] = TiesReport::COLUMNS;
+        let mut table = numbers
+            .iter()
+            .fold(Table::default().words(model), |table, column| table.numbers(column));
+        for report in &evaluated.report.ties {
+            let [model, numbers @ ..] = report.shown();
+            let cells = std::iter::once(Cell::words(model)).chain(numbers.map(Cell::number));
+            table.row(false, cells.collect());
+        }
+        page.heading("Equal times: test AP by the order of events that share a time");
+        page.table(&table);
+        page.paragraph(TiesReport::MEANING);
     }
     let poor = evaluated
         .model

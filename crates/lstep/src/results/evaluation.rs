@@ -1,5 +1,6 @@
 //! The report of an evaluation: metrics beside everything that they depend on.
 
+use super::TiesReport;
 use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
@@ -38,6 +39,9 @@ pub struct EvaluationReport {
     /// For each of a run's results the best of all counting models on the same questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against_counting: Vec<AgainstCounting>,
+    /// For each model what the order of events that share a time is worth, where most do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ties: Vec<TiesReport>,
     /// All settings of a run, resolved: events, protocol, model, negatives of training and seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<RunConfig>,
@@ -235,6 +239,7 @@ impl EvaluationReport {
             model: String::new(),
             results: Vec::new(),
             against_counting: Vec::new(),
+            ties: Vec::new(),
             settings: None,
             training: None,
             threads: rayon::current_num_threads(),

@@ -2,8 +2,10 @@
 
 mod evaluation;
 mod outcome;
+mod ties;
 mod training;
 
 pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
 pub use outcome::Outcome;
+pub use ties::TiesReport;
 pub use training::{EpochReport, TrainingSummary, ValidationRow};

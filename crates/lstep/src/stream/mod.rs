@@ -7,9 +7,9 @@ pub use info::info;
 pub use stats::{DatasetStats, InspectReport, inspect, tied_events};
 
 use crate::error::Result;
-use crate::event::{Clock, Events, Names, Side};
+use crate::event::{Clock, Events, Features, Names, NodeId, Side};
 use crate::graph::EventLog;
-use crate::protocol::{Ties, shuffle_ties};
+use crate::protocol::{Numbering, Protocol, Ties, hashed_order, shuffle_ties};
 use crate::read::Dataset;
 use std::borrow::Cow;
 
@@ -35,6 +35,49 @@ impl Stream {
             names.intern_integer(node as i64, Side::Source)?;
         }
         Ok(Stream { name: name.into(), log: EventLog::new(events), names, clock: Clock::Float })
+    }
+
+    /// The stream as a protocol hands it to models: its ties in the protocol's order, its nodes
+    /// numbered by the protocol's rule.
+    pub fn under(&self, protocol: &Protocol) -> Result<Cow<'_, Stream>> {
+        let stream = self.with_ties(protocol.ties());
+        Ok(match protocol.numbering() {
+            Numbering::Appearance => stream,
+            Numbering::Hashed => Cow::Owned(stream.renumbered(&hashed_order(&self.names))?),
+        })
+    }
+
+    /// The same stream with its nodes in another order: node `k` of the result is `order[k]` here.
+    fn renumbered(&self, order: &[NodeId]) -> Result<Stream> {
+        let mut number = vec![NodeId(0); order.len()];
+        for (new, old) in order.iter().enumerate() {
+            number[old.index()] = NodeId(new as u32);
+        }
+        let old = self.log.events();
+        let column = |nodes: &[NodeId]| nodes.iter().map(|node| number[node.index()]).collect();
+        let events = Events::new(
+            column(old.sources()),
+            column(old.destinations()),
+            old.times().to_vec(),
+            old.features().clone(),
+        )?;
+        let features = self.log.node_features();
+        let width = features.width();
+        let mut values = Vec::new();
+        if width > 0 {
+            values.resize(order.len() * width, 0.0);
+            for (row, node) in values.chunks_mut(width).zip(order) {
+                if node.index() < features.rows() {
+                    row.copy_from_slice(features.row(node.index()));
+                }
+            }
+        }
+        Ok(Stream {
+            name: self.name.clone(),
+            log: EventLog::new(events).with_node_features(Features::new(width, values)?),
+            names: self.names.reordered(order)?,
+            clock: self.clock,
+        })
     }
 
     /// The stream with its ties in some order.

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::evaluation::{
-    EvalProgress, ScoreLog, evaluate_recording, paired_difference, train_observing,
+    EvalProgress, MANY_TIES, ScoreLog, evaluate_recording, paired_difference, train_observing,
 };
 use crate::model::{ModelConfig, Session};
 use crate::protocol::EvalScope;
@@ -87,6 +87,9 @@ impl TrainedRun {
         }
         let mut report = self.report(model.results.clone());
         report.against_counting = against_counting(&model, &counting);
+        report.ties = self.ties(MANY_TIES, &mut |done, of| {
+            watch(EvalProgress { model: "order of ties", done, of })
+        })?;
         Ok(EvaluationWithBaselines { model, counting, report, asking_seconds })
     }
 

@@ -34,8 +34,8 @@ impl RunContext {
     /// Settings are complete from here on: the model has room for the stream's features.
     pub fn new(mut config: RunConfig, mut stream: Stream) -> Result<RunContext> {
         config.train.check()?;
-        if let Cow::Owned(shuffled) = stream.with_ties(config.protocol.ties()) {
-            stream = shuffled;
+        if let Cow::Owned(laid) = stream.under(&config.protocol)? {
+            stream = laid;
         }
         config.model = config.model.widened_for(feature_widths(&stream));
         let subject = Subject { events: stream.log.events(), names: &stream.names };

@@ -2,13 +2,13 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, Result};
-use crate::evaluation::{Watch, evaluate, unwatched};
+use crate::evaluation::{OpenSession, Watch, evaluate, ties, unwatched};
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
-use crate::results::{EvaluationReport, ResultRow};
+use crate::results::{EvaluationReport, ResultRow, TiesReport};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
@@ -121,6 +121,14 @@ impl TrainedRun {
             results.extend(self.rows(&self.context.config.model, &pass, outcomes));
         }
         Ok(self.report(results))
+    }
+
+    /// What the order of events that share a time is worth to it; nothing where fewer than `least`
+    /// of the events do.
+    pub(crate) fn ties(&self, least: f64, watch: &mut Watch<'_>) -> Result<Vec<TiesReport>> {
+        let opened = |_: &StreamInfo| self.before_the_first_event();
+        let model = (self.config().model.to_string(), &opened as &OpenSession<'_>);
+        ties(self.stream(), self.context.plan.protocol(), &[model], least, watch)
     }
 
     /// From now on asks each event against this many negatives, and at most so many events of a

@@ -7,7 +7,6 @@
 //! epoch and step: an epoch that is done again is the same epoch.
 
 use crate::error::{Error, Result};
-use crate::event::NodeSet;
 use crate::event::{Event, Events, NodeId, pair_key};
 use crate::graph::EventLog;
 use crate::model::{Local, Negative, TrainBatch, TrainStep, Trainer};
@@ -50,7 +49,7 @@ impl TrainingStream {
             let features = all.features().row(event.number as usize);
             events.push(event.source, event.destination, event.time, features)?;
         }
-        let destinations: NodeSet = events.destinations().iter().copied().collect();
+        let destinations = all.by_appearance(events.destinations().iter().copied());
         let steps = cut(&events, 0..events.len() as u32, rule, visibility);
         let (pairs, known) = if train.historical + train.novel > 0.0 {
             first_pairs(&events, &steps)
@@ -61,7 +60,7 @@ impl TrainingStream {
         Ok(TrainingStream {
             log,
             steps,
-            destinations: destinations.iter().collect(),
+            destinations,
             pairs,
             known,
             visibility,

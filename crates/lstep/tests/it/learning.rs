@@ -6,12 +6,12 @@ use lstep::checkpoint::Checkpoint;
 use lstep::event::{Event, Events, Features, NodeId};
 use lstep::graph::EventLog;
 use lstep::model::{FeatureWidths, ModelConfig, OptimizerConfig, Session, Trainer, registry};
-use lstep::protocol::{Split, StepRule, Visibility};
+use lstep::protocol::{EvalScope, Split, StepRule, Strategy, Visibility};
 use lstep::query::Queries;
 use lstep::read::synthetic::{SyntheticConfig, generate};
 use lstep::settings::{DataConfig, RunConfig, TrainConfig};
 use lstep::stream::{Stream, info};
-use lstep::training::{Progress, RunFolder, TrainingRun, TrainingStream};
+use lstep::training::{Progress, RunFolder, Training, TrainingRun, TrainingStream};
 use lstep_tensor::Matmul;
 use std::ops::ControlFlow;
 
@@ -250,5 +250,36 @@ fn threads_change_no_loss_and_no_weight_whichever_way_layers_multiply() {
         assert!(exact.1 != split.1, "{model}: two kinds of products");
         let [exact, split] = [exact.0, split.0].map(f64::from_bits);
         assert!((exact - split).abs() < 1e-3 * exact, "{model}: {exact} and {split}");
+    }
+}
+
+/// Numbers of nodes decide which hash bucket they fall into and in which order they are visited.
+/// None of that may reach a score.
+#[test]
+fn how_nodes_are_numbered_changes_no_loss_and_no_figure() {
+    let stream = Stream::from(
+        generate(&SyntheticConfig { nodes: 60, events: 600, ..SyntheticConfig::default() })
+            .expect("a stream"),
+    );
+    for model in learned_names() {
+        let trained = |numbering: &str| {
+            let run = Training::new(&stream)
+                .model(model)
+                .expect("known")
+                .set("protocol.numbering", numbering)
+                .set("protocol.held_out", 0.1)
+                .set("train.epochs", 1)
+                .run()
+                .expect("trained");
+            let nodes = run.stream().log.events().sources().to_vec();
+            let scope = EvalScope { strategies: Strategy::DRAWN.to_vec(), ..EvalScope::default() };
+            let report = run.evaluate(&scope).expect("evaluated");
+            let figures: Vec<(f64, f64)> =
+                report.results.iter().map(|row| (row.ap, row.auc)).collect();
+            (nodes, figures)
+        };
+        let (appearance, hashed) = (trained("appearance"), trained("hashed"));
+        assert_ne!(appearance.0, hashed.0, "{model}: nodes have other numbers");
+        assert_eq!(appearance.1, hashed.1, "{model}");
     }
 }

@@ -17,6 +17,7 @@ pub use questions::Questions;
 use crate::error::Result;
 use crate::graph::EventLog;
 use crate::model::{ModelConfig, Session, StreamInfo};
+use crate::protocol::Visibility;
 use questions::Probes;
 use std::fmt;
 use std::time::Duration;
@@ -119,6 +120,8 @@ pub struct Check {
     pub rows: usize,
     /// The longest row: lengths are those of 2, 11, 101 and 1,000 that are not longer.
     pub candidates: usize,
+    /// Whether steps may separate events of one time: not if it is `strict`.
+    pub visibility: Visibility,
     /// The seed of the questions and of the changes. Another one asks about other steps and other
     /// candidates.
     pub seed: u64,
@@ -126,14 +129,27 @@ pub struct Check {
 
 impl Default for Check {
     fn default() -> Check {
-        Check { step: 200, steps: 5, rows: 200, candidates: 1_000, seed: 0 }
+        Check {
+            step: 200,
+            steps: 5,
+            rows: 200,
+            candidates: 1_000,
+            visibility: Visibility::Event,
+            seed: 0,
+        }
     }
 }
 
 impl Check {
     /// A check for streams of a few hundred events.
     pub fn small() -> Check {
-        Check { step: 20, steps: 3, rows: 20, candidates: 11, seed: 0 }
+        Check { step: 20, steps: 3, rows: 20, candidates: 11, ..Check::default() }
+    }
+
+    /// A check for models that take milliseconds for a candidate: all lengths of rows, but fewer
+    /// rows and steps.
+    pub fn light() -> Check {
+        Check { steps: 3, rows: 40, ..Check::default() }
     }
 }
 

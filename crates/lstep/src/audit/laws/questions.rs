@@ -4,7 +4,7 @@ use super::Check;
 use crate::event::NodeId;
 use crate::graph::{EventLog, Seed};
 use crate::model::StreamInfo;
-use crate::protocol::{Split, StepRule, Visibility, cut};
+use crate::protocol::{Split, StepRule, cut};
 use crate::query::Queries;
 use crate::rng::KeyedRng;
 use crate::stream::info;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Lengths of rows: the field's two, and what ranks are computed from.
 const LENGTHS: [usize; 4] = [2, 11, 101, 1_000];
-/// Rows of 101 candidates in a call.
+/// Most rows of 101 candidates in a call.
 const LONG_ROWS: usize = 4;
 /// The share of a stream that trains.
 const TRAINING: f64 = 0.7;
@@ -98,7 +98,7 @@ impl Probes {
     pub fn new(log: &EventLog, check: Check) -> Probes {
         let events = log.events();
         let all = 0..events.len() as u32;
-        let steps = cut(events, all, StepRule::Events(check.step), Visibility::Event);
+        let steps = cut(events, all, StepRule::Events(check.step), check.visibility);
         let last = steps.len() - 1;
         let after_training = (steps.len() as f64 * TRAINING) as usize;
         let after_training = after_training.clamp(usize::from(last > 0), last);
@@ -160,7 +160,7 @@ fn rows_of(length: usize, rows: usize) -> usize {
     match length {
         2 => rows,
         11 => (rows / 10).max(1),
-        101 => LONG_ROWS.min(rows),
+        101 => (rows / 50).clamp(1, LONG_ROWS),
         _ => 1,
     }
 }

@@ -41,11 +41,13 @@ fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
         config,
         train: None,
         training: None,
+        ties: None,
         results: vec![row],
     }
 }
 
-/// Two datasets, three models, one of them with two seeds and absent from the second dataset.
+/// Two datasets, three models. Two of them have seeds, one is absent from the second dataset, where
+/// the other has one seed.
 fn comparison() -> Comparison {
     let dataset =
         |name: &str| ComparedDataset { name: name.into(), nodes: 3, events: 10, preset: None };
@@ -58,10 +60,11 @@ fn comparison() -> Comparison {
         set: vec![],
         cells: vec![
             cell("a_1", "x", Some(0), 0.90),
-            cell("a_1", "x", Some(1), 0.92),
-            cell("a_1", "y", None, 0.95),
+            cell("a_1", "x", Some(1), 0.902),
+            cell("a_1", "y", Some(0), 0.95),
+            cell("a_1", "y", Some(1), 0.9522),
             cell("a_1", "z", None, 0.80),
-            cell("b", "y", None, 0.60),
+            cell("b", "y", Some(0), 0.60),
             cell("b", "z", None, 0.70),
         ],
         failed: vec![FailedCell {
@@ -71,6 +74,7 @@ fn comparison() -> Comparison {
             error: "broke".into(),
         }],
         unfinished: 0,
+        leads: vec![],
         published: vec![Published {
             table: "tab:t".into(),
             setting: "transductive".into(),
@@ -91,10 +95,12 @@ fn markdown_has_marks_ranks_published_figures_and_failures() {
     let text = markdown(&comparison());
     for line in [
         "> A note.",
-        "| a_1 | *91.00±1.00* | **95.00** [99.00±0.10] | 80.00 |",
-        "| b | - | *60.00* | **70.00** |",
+        "| a_1 | *90.10±0.10* | **95.11±0.11** [99.00±0.10] | 80.00 | +5.01 (+4.88 to +5.14) over x |",
+        // One seed tells nothing of others: the higher mean is not marked.
+        "| b | - | 60.00 | 70.00 | +10.00 over y |",
         // x is second, then last without a number; y first, then second; z third, then first.
-        "| Avg. rank | 2.50 | 1.50 | 2.00 |",
+        "| Avg. rank | 2.50 | 1.50 | 2.00 | |",
+        "b, y: 1 of 2 seeds only.",
         "- b, x, seed 0: broke",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
@@ -104,8 +110,8 @@ fn markdown_has_marks_ranks_published_figures_and_failures() {
 #[test]
 fn latex_is_escaped_and_underlines_the_second() {
     let text = latex(&comparison());
-    let row =
-        "a\\_1 & \\underline{91.00 $\\pm$ 1.00} & \\textbf{95.00} [99.00 $\\pm$ 0.10] & 80.00 \\\\";
+    let row = "a\\_1 & \\underline{90.10 $\\pm$ 0.10} & \\textbf{95.11 $\\pm$ 0.11} [99.00 $\\pm$ 0.10] & 80.00 & \
+         +5.01 (+4.88 to +5.14) over x \\\\";
     assert!(text.lines().any(|line| line == row), "{row} is missing:\n{text}");
     assert_eq!(escaped("a_b^2"), "a\\_b\\textasciicircum{}2");
     assert_eq!(text.matches("\\toprule").count(), 2, "a table for AP, one for AUC");
@@ -115,8 +121,8 @@ fn latex_is_escaped_and_underlines_the_second() {
 #[test]
 fn csv_has_a_line_for_every_number() {
     let text = csv(&comparison());
-    assert_eq!(text.lines().count(), 1 + 6 * 4 + 1, "{text}");
-    assert!(text.contains("measured,test,transductive,random,ap,a_1,x,1,0.92,\n"), "{text}");
+    assert_eq!(text.lines().count(), 1 + 7 * 4 + 1, "{text}");
+    assert!(text.contains("measured,test,transductive,random,ap,a_1,x,1,0.902,\n"), "{text}");
     assert!(text.contains("published,,transductive,random,ap,a_1,y,,0.99,0.001\n"), "{text}");
 }
 
@@ -124,4 +130,24 @@ fn csv_has_a_line_for_every_number() {
 fn json_is_read_back() {
     let text = serde_json::to_string(&comparison()).expect("plain data");
     assert_eq!(serde_json::from_str::<Comparison>(&text).expect("read back"), comparison());
+}
+
+#[test]
+fn ties_are_shown_where_cells_have_them() {
+    let mut comparison = comparison();
+    assert!(!markdown(&comparison).contains("Equal times"));
+    for (cell, shuffled) in comparison.cells[..2].iter_mut().zip([0.7, 0.8]) {
+        cell.ties = Some(TiesReport {
+            model: "x".into(),
+            tied_share: 1.0,
+            file_ap: 0.9,
+            shuffled_ap: shuffled,
+            strict_ap: 0.7,
+            oracle_ap: 0.77,
+        });
+    }
+    let row = "| a_1 | x | 100 % | 90.00±0.00 | 75.00±5.00 | 70.00±0.00 | 77.00 |";
+    let text = markdown(&comparison);
+    assert!(text.lines().any(|line| line == row), "{text}");
+    assert!(latex(&comparison).contains("a\\_1 & x & 100 \\% & 90.00 $\\pm$ 0.00"));
 }
