@@ -142,7 +142,9 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
         "Ranks: AP",
         "average rank (1 is best)",
         "against time",
-        "class=\"number best\"",
+        "95 % interval of the paired difference over seeds",
+        ">lead<",
+        " over ",
         "the order may be chance",
     ] {
         assert!(page.contains(words), "{words} is missing");

@@ -147,8 +147,13 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
     let resume = ["train".to_string(), "--resume".into(), place.at("killed")];
     let mut kills = 0;
     // Moments of a fixed sequence, spread over the first third of a run; where they fall in it
-    // differs with the machine.
+    // differs with the machine. A run that is faster than the calm one was is killed after four
+    // epochs, so it is not over before it could be killed.
     let mut moment = 0.37f64;
+    let epochs = || {
+        let metrics = fs::read_to_string(place.path("killed/metrics.jsonl")).unwrap_or_default();
+        metrics.lines().count()
+    };
     loop {
         let arguments = if place.holds("killed/config.toml") { resume.as_slice() } else { &begin };
         let mut child = command(&[])
@@ -159,7 +164,11 @@ fn a_run_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one() {
             .expect("runs");
         if kills < 8 {
             moment = (moment + 0.618_034).fract();
-            std::thread::sleep(Duration::from_secs_f64(0.02 + whole * moment / 3.0));
+            let wait = Duration::from_secs_f64(0.02 + whole * moment / 3.0);
+            let (started, before) = (Instant::now(), epochs());
+            while started.elapsed() < wait && epochs() < before + 4 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
             if child.try_wait().expect("a child").is_none() {
                 child.kill().expect("killed");
                 child.wait().expect("a child");

@@ -25,6 +25,11 @@ impl Numbering {
     pub(crate) fn of_former_runs() -> Numbering {
         Numbering::Appearance
     }
+
+    /// Whether it goes without saying in stored settings.
+    pub(crate) fn is_of_former_runs(&self) -> bool {
+        *self == Numbering::of_former_runs()
+    }
 }
 
 /// The nodes in the order of a hash of their names. It depends on the names alone, whatever their

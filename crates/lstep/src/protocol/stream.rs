@@ -39,7 +39,10 @@ pub struct StreamProtocol {
     #[serde(skip_serializing_if = "Ties::is_file")]
     pub ties: Ties,
     /// The order of the numbers that models call nodes by.
-    #[serde(default = "Numbering::of_former_runs")]
+    #[serde(
+        default = "Numbering::of_former_runs",
+        skip_serializing_if = "Numbering::is_of_former_runs"
+    )]
     pub numbering: Numbering,
 }
 
