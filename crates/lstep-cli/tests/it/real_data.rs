@@ -21,8 +21,9 @@ fn inspection_counts_what_the_files_hold() {
         ("uci", 1_899, 59_835, 58_911, None),
         ("enron", 184, 125_235, 22_632, Some(16_410)),
         ("wikipedia", 9_227, 157_474, 152_757, None),
-        ("canparl", 734, 74_478, 14, Some(380)),
-        ("uslegis", 225, 60_396, 12, None),
+        ("mooc", 7_144, 411_749, 345_600, None),
+        ("dgb/canparl", 734, 74_478, 14, Some(380)),
+        ("dgb/uslegis", 225, 60_396, 12, None),
         ("email-eu", 986, 332_334, 207_880, None),
         ("mathoverflow", 24_818, 506_550, 505_784, Some(116_109)),
     ];
@@ -34,7 +35,43 @@ fn inspection_counts_what_the_files_hold() {
         if let Some(self_loops) = self_loops {
             assert_eq!(stats["self_loops"], self_loops, "{name}");
         }
-        assert_eq!(stats["bipartite"], name == "wikipedia", "{name}");
+        assert_eq!(stats["bipartite"], ["wikipedia", "mooc"].contains(&name), "{name}");
+    }
+}
+
+/// What EdgeBank with the memories behind its published figures gives under `dyglib`.
+fn published_edgebank(name: &str) -> Vec<serde_json::Value> {
+    let report = json(&[
+        "evaluate",
+        &stream(name),
+        "--model",
+        "edgebank",
+        "--memory",
+        "published",
+        "--protocol",
+        "dyglib",
+        "--negatives",
+        "random,historical,inductive",
+    ]);
+    report["results"].as_array().expect("a list").clone()
+}
+
+#[test]
+#[ignore = "needs LSTEP_DATA"]
+fn edgebank_under_dyglib_is_within_a_tenth_of_a_point_of_published_figures() {
+    // DyGLib's tables, test AP in percent: random, historical, inductive. Their negatives are of
+    // other draws, so the last digit differs.
+    let published = [
+        ("dgb/canparl", [64.55, 63.84, 62.16]),
+        ("dgb/uslegis", [58.39, 63.22, 64.74]),
+        ("mooc", [57.97, 60.71, 49.43]),
+    ];
+    for (name, expected) in published {
+        for (row, expected) in published_edgebank(name).iter().zip(expected) {
+            let found = 100.0 * row["ap"].as_f64().expect("a number");
+            let negatives = &row["negatives"];
+            assert!((found - expected).abs() < 0.1, "{name} {negatives}: {found}, not {expected}");
+        }
     }
 }
 
@@ -47,19 +84,8 @@ fn edgebank_under_dyglib_gives_the_known_values() {
         ("enron", [(0.8353186, 0.8704758), (0.7690038, 0.7983388), (0.7390658, 0.7503400)]),
     ];
     for (name, expected) in known {
-        let report = json(&[
-            "evaluate",
-            &stream(name),
-            "--model",
-            "edgebank",
-            "--memory",
-            "published",
-            "--protocol",
-            "dyglib",
-            "--negatives",
-            "random,historical,inductive",
-        ]);
-        for (row, (ap, auc)) in report["results"].as_array().expect("a list").iter().zip(expected) {
+        let results = published_edgebank(name);
+        for (row, (ap, auc)) in results.iter().zip(expected) {
             for (found, expected) in [(&row["ap"], ap), (&row["auc"], auc)] {
                 let found = found.as_f64().expect("a number");
                 assert!(

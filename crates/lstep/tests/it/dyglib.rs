@@ -239,7 +239,7 @@ mod real_data {
     fn the_longest_history_of_a_batch_tells_true_events_from_negatives_on_canparl() {
         const LONGEST: usize = 2048;
         const PATCH: usize = 64;
-        let stream = stream("canparl");
+        let stream = stream("dgb/canparl");
         let split = EmulatedSplit::new(stream.columns()).expect("late nodes");
         let mut meetings: FxHashMap<i64, Vec<f64>> = FxHashMap::default();
         for ((source, destination), &time) in

@@ -190,7 +190,7 @@ mod real_data {
     #[test]
     #[ignore = "needs LSTEP_DATA"]
     fn every_counting_model_keeps_every_law() {
-        for name in ["uci", "canparl"] {
+        for name in ["uci", "dgb/canparl"] {
             // The middle of the first 6,000 events: the laws rebuild the log for every row.
             let log = EventLog::new(first(name, 6_000));
             for model in ModelConfig::counting_models() {

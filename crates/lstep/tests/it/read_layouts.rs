@@ -314,8 +314,9 @@ mod real_data {
             ("uci", 1_899, 59_835, 58_911, 0),
             ("enron", 184, 125_235, 22_632, 0),
             ("wikipedia", 9_227, 157_474, 152_757, 0),
-            ("canparl", 734, 74_478, 14, 1),
-            ("uslegis", 225, 60_396, 12, 1),
+            ("mooc", 7_144, 411_749, 345_600, 4),
+            ("dgb/canparl", 734, 74_478, 14, 1),
+            ("dgb/uslegis", 225, 60_396, 12, 1),
             ("email-eu", 986, 332_334, 207_880, 0),
             ("mathoverflow", 24_818, 506_550, 505_784, 0),
         ] {
@@ -327,7 +328,8 @@ mod real_data {
                 (nodes, events, times),
                 "{name}"
             );
-            assert_eq!((data.name.as_str(), data.events.features().width()), (name, width));
+            let folder = name.rsplit('/').next().expect("a path has a last part");
+            assert_eq!((data.name.as_str(), data.events.features().width()), (folder, width));
             let node = data.events.at(0).source;
             assert_eq!(data.names.number(node).to_string(), data.names.name(node).to_string());
         }
