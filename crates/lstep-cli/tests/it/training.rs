@@ -570,7 +570,7 @@ fn the_released_leak_is_shown_beside_honest_numbers_and_leaves_the_run_as_it_was
 }
 
 /// Settings that make the other systems small enough for a test.
-const SYSTEMS: [(&str, &[&str]); 8] = [
+const SYSTEMS: [(&str, &[&str]); 9] = [
     (
         "lstep-pair",
         &["model.position_width=8", "model.snapshots=6", "model.recent=4", "model.pair.history=8"],
@@ -579,6 +579,7 @@ const SYSTEMS: [(&str, &[&str]); 8] = [
     ("tgn", &["model.recent=4"]),
     ("dygformer", &["model.channel_width=4", "model.longest=8", "model.patch=2"]),
     ("tgat", &["model.recent=4"]),
+    ("cawn", &["model.walks=4", "model.position_width=8"]),
     ("tcl", &["model.recent=4"]),
     ("freedyg", &["model.recent=4", "model.count_width=4"]),
     ("tpnet", &["model.recent=4", "model.projection_width=8"]),

@@ -14,5 +14,5 @@ pub use history::Neighbour;
 pub(crate) use history::newest;
 pub use log::EventLog;
 pub(crate) use neighbour::draw_for;
-pub use neighbour::{sample_by_recency, sample_uniformly};
+pub use neighbour::{sample_by_acceptance, sample_by_recency, sample_uniformly};
 pub use past::{Past, Revealed, Seed};

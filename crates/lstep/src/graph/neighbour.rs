@@ -40,17 +40,55 @@ pub fn sample_by_recency(
     key: u64,
     sample: &mut Vec<Neighbour>,
 ) {
+    // Shifted by the newest time, so that the largest weight is 1 however long ago that was.
+    let Some(newest) = past.recent(seed, 1).last() else {
+        return sample.clear();
+    };
+    sample_by_weights(past, seed, count, key, sample, |neighbour| {
+        (rate * neighbour.time().since(newest.time())).exp()
+    });
+}
+
+/// Draws `count` neighbours with replacement, each with probability proportional to exp(w_k), where
+/// w_k is e^(rate t_k) divided by the sum of e^(rate t_j) over the neighbours up to it, and puts them
+/// into `sample` oldest first. DyGLib draws the walks of CAWN so. O(history + count log history).
+pub fn sample_by_acceptance(
+    past: Past<'_>,
+    seed: Seed,
+    count: usize,
+    rate: f64,
+    key: u64,
+    sample: &mut Vec<Neighbour>,
+) {
+    // The sum divided by its last term, which neither overflows nor vanishes.
+    let (mut terms, mut before) = (0.0, None);
+    sample_by_weights(past, seed, count, key, sample, |neighbour| {
+        let gap = before.replace(neighbour.time()).map_or(0.0, |time| neighbour.time().since(time));
+        terms = terms * (-rate * gap).exp() + 1.0;
+        (1.0f64 / terms).exp()
+    });
+}
+
+/// Draws `count` neighbours with replacement, each with probability proportional to its weight, and
+/// puts them into `sample` oldest first. `weight` is asked in the order of the history.
+fn sample_by_weights(
+    past: Past<'_>,
+    seed: Seed,
+    count: usize,
+    key: u64,
+    sample: &mut Vec<Neighbour>,
+    mut weight: impl FnMut(&Neighbour) -> f64,
+) {
     sample.clear();
     let history = past.history(seed);
-    let Some(newest) = history.last() else {
+    if history.is_empty() {
         return;
-    };
-    // Shifted by the newest time, so that the largest weight is 1 however long ago that was.
+    }
     let mut sum = 0.0;
     let sums: Vec<f64> = history
         .iter()
         .map(|neighbour| {
-            sum += (rate * neighbour.time().since(newest.time())).exp();
+            sum += weight(neighbour);
             sum
         })
         .collect();
@@ -114,6 +152,23 @@ mod tests {
             [(1, 1.0 / 15.0), (2, 2.0 / 15.0), (3, 4.0 / 15.0), (4, 8.0 / 15.0)]
         {
             assert!((counts[neighbour] - share).abs() < 0.015, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_sample_by_acceptance_is_nearly_even_with_a_preference_for_the_oldest() {
+        let log = log();
+        let (mut sample, mut counts) = (Vec::new(), [0f64; 5]);
+        for key in 0..20_000 {
+            let seed = Seed::new(NodeId(0), time(10.0));
+            sample_by_acceptance(log.past(9), seed, 1, 2f64.ln(), key, &mut sample);
+            counts[sample[0].node().index()] += 1.0 / 20_000.0;
+        }
+        // w is 1, 2/3, 4/7, 8/15.
+        let weights = [1.0, 2.0 / 3.0, 4.0 / 7.0, 8.0 / 15.0].map(f64::exp);
+        for (found, weight) in counts[1..].iter().zip(weights) {
+            let share = weight / weights.iter().sum::<f64>();
+            assert!((found - share).abs() < 0.015, "{counts:?}");
         }
     }
 

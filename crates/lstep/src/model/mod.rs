@@ -8,6 +8,7 @@
 
 mod batch;
 mod cache;
+mod cawn;
 mod checks;
 mod composite;
 mod config;
@@ -40,6 +41,7 @@ mod trainer;
 
 pub use batch::{BatchOrder, PairBatch};
 pub use cache::{NodeCache, Stamp};
+pub use cawn::{Cawn, CawnConfig, CawnHead, CawnKind, WalkLaw};
 pub(crate) use composite::with_most_weights;
 pub use composite::{Composite, CompositeState};
 pub use config::{AnySettings, ModelConfig};

@@ -6,7 +6,7 @@
 
 use super::config::{AnySettings, ModelConfig};
 use super::{
-    DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
+    CawnKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
     HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session,
     StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
 };
@@ -28,6 +28,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &DyRepKind,
     &TgatKind,
     &DyGFormerKind,
+    &CawnKind,
     &TclKind,
     &FreeDyGKind,
     &TpnetKind,

@@ -6,6 +6,7 @@
 mod attention;
 mod feed_forward;
 mod linear;
+mod lstm;
 mod mixer;
 mod predictor;
 pub mod spectrum;
@@ -16,6 +17,7 @@ mod transformer_encoder;
 pub use attention::{AttentionWidths, Neighbourhood, Seen, TemporalAttention};
 pub use feed_forward::FeedForward;
 pub use linear::{Linear, Norm};
+pub use lstm::Lstm;
 pub use mixer::{Mixer, MixerWidths};
 pub use predictor::Predictor;
 pub use time::{TimeEncoder, frequencies};

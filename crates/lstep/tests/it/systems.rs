@@ -4,9 +4,9 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
-    DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig, GraphMixer,
-    GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Negative, StreamInfo, Tcl,
-    TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext,
+    Cawn, CawnConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig,
+    GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Negative, StreamInfo,
+    Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext,
     registry,
 };
 use lstep::query::Queries;
@@ -163,6 +163,14 @@ fn tgat_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("tgat"), read!("tgat_featureless")] {
         let config: &TgatConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Tgat::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn cawn_is_the_plain_one_with_features_and_without_by_both_laws() {
+    for fixture in [read!("cawn"), read!("cawn_featureless")] {
+        let config: &CawnConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Cawn::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 
