@@ -29,6 +29,7 @@ pub struct Composite<E: NodeEncoder, H: PairHead<E>, O: Objective = Bce> {
     parameters: Parameters,
     scratch: ScratchPool<Scratch<E, H>>,
     observing: ScratchPool<ObserveScratch<E::Scratch>>,
+    head_observing: ScratchPool<ObserveScratch<H::Scratch>>,
     prepared: PreparedCache<H::Prepared>,
 }
 
@@ -137,6 +138,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
             parameters,
             scratch: ScratchPool::default(),
             observing: ScratchPool::default(),
+            head_observing: ScratchPool::default(),
             prepared: PreparedCache::default(),
         }
     }
@@ -476,7 +478,9 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O
             let state = &mut state.encoder;
             self.encoder.observe(&self.parameters, known, state, step, ahead, scratch);
         });
-        self.head.observe(&mut state.head, step);
+        self.head_observing.with(|scratch| {
+            self.head.observe(&self.parameters, known, &mut state.head, step, scratch);
+        });
         Ok(())
     }
 

@@ -345,8 +345,16 @@ pub trait PairHead<E: NodeEncoder>: Clone + Send + Sync + 'static {
         scratch: &mut Self::Scratch,
     ) -> Var;
 
-    /// Lets a step's events change the state.
-    fn observe(&self, state: &mut Self::State, step: &[Event]);
+    /// Lets a step's events change the state; a head that keeps none has nothing to do.
+    fn observe(
+        &self,
+        _parameters: &Parameters,
+        _known: Revealed<'_>,
+        _state: &mut Self::State,
+        _step: &[Event],
+        _scratch: &mut ObserveScratch<Self::Scratch>,
+    ) {
+    }
 
     /// Writes the state into a checkpoint.
     fn save_state<'a>(&self, state: &'a Self::State, checkpoint: &mut Checkpoint<'a>);

@@ -3,12 +3,14 @@
 
 use super::StreamInfo;
 use super::batch::{PairBatch, Role};
-use super::encoder::{Encoded, FirstLayer, ForwardContext, NodeEncoder, PairHead, Sides};
+use super::encoder::{
+    Encoded, FirstLayer, ForwardContext, NodeEncoder, ObserveScratch, PairHead, Sides,
+};
 use super::features::{PairConfig, PairState};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::Past;
+use crate::graph::{Past, Revealed};
 use crate::nn::{Linear, Predictor};
 use lstep_tensor::{
     Activation, Indices, Init, Pair, ParameterId, Parameters, Tape, Then, Var, Workspace,
@@ -268,7 +270,14 @@ impl<E: NodeEncoder> PairHead<E> for Mlp {
         self.predictor.outer.apply(context.tape, inner, Activation::Identity)
     }
 
-    fn observe(&self, state: &mut Option<PairState>, step: &[Event]) {
+    fn observe(
+        &self,
+        _: &Parameters,
+        _: Revealed<'_>,
+        state: &mut Option<PairState>,
+        step: &[Event],
+        _: &mut ObserveScratch<()>,
+    ) {
         if let Some(state) = state {
             state.observe(step);
         }

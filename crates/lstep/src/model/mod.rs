@@ -26,6 +26,7 @@ mod jodie;
 mod lstep;
 pub mod memory;
 mod mlp;
+mod nat;
 mod neighbours;
 mod objective;
 mod occurrence;
@@ -66,6 +67,7 @@ pub use lstep::{
     LstepState, Movement, Positions, Run, Scope, Start, Variant,
 };
 pub use mlp::Mlp;
+pub use nat::{Nat, NatConfig, NatHead, NatKind};
 pub use neighbours::{NeighbourBatch, Sampling};
 pub use objective::{Bce, Bpr, Objective};
 pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};

@@ -7,7 +7,7 @@
 use super::config::{AnySettings, ModelConfig};
 use super::{
     CawnKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
-    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, OptimizerConfig, PopTrackKind, Session,
+    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig, PopTrackKind, Session,
     StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
@@ -26,6 +26,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &TgnKind,
     &JodieKind,
     &DyRepKind,
+    &NatKind,
     &TgatKind,
     &DyGFormerKind,
     &CawnKind,

@@ -12,6 +12,7 @@ use crate::training::{RunFolder, TrainedRun, TrainingRun};
 pub(super) fn bundle(model: &str) -> Bundle {
     let small: &[&str] = match model {
         "graphmixer" => &["model.channels=8", "model.recent=4"],
+        "nat" => &["model.first_hop=4", "model.second_hop=3"],
         "tgn" => &["model.recent=4"],
         "dygformer" => &["model.channel_width=4", "model.longest=8", "model.patch=2"],
         "lstep" | "lstep-pair" => {

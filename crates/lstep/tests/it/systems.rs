@@ -5,9 +5,9 @@ use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
     Cawn, CawnConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig,
-    GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Negative, StreamInfo,
-    Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext,
-    registry,
+    GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Nat, NatConfig,
+    Negative, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig,
+    TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -146,6 +146,14 @@ fn dyrep_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("dyrep"), read!("dyrep_featureless")] {
         let config: &DyRepConfig = fixture.config.settings().expect("a fixture of its own");
         compare(DyRep::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn nat_is_the_plain_one_with_features_and_without() {
+    for fixture in [read!("nat"), read!("nat_featureless")] {
+        let config: &NatConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Nat::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

@@ -46,7 +46,6 @@ use super::scratch::FeatureWidths;
 use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::event::Event;
 use crate::graph::Past;
 use crate::nn::{Linear, Lstm, Predictor, TimeEncoder, TransformerEncoder};
 use lstep_tensor::{Activation, Blocks, Indices, Pair, Parameters, Segments, Tape, Var, Weighting};
@@ -308,8 +307,6 @@ impl PairHead<NoEncoder> for CawnHead {
         let (sources, candidates) = (tape.indices(0..count), tape.indices(count..2 * count));
         self.predictor.apply(tape, (hidden, sources), (hidden, candidates))
     }
-
-    fn observe(&self, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

@@ -31,7 +31,6 @@ use super::scratch::FeatureWidths;
 use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::event::Event;
 use crate::graph::Past;
 use crate::nn::{Linear, Predictor, TimeEncoder, Transformer};
 use lstep_tensor::{Activation, Blocks, Parameters, Segments, Tape, Var, Weighting};
@@ -423,8 +422,6 @@ impl PairHead<NoEncoder> for DyGFormerHead {
             Padding::None => [0, 0],
         })
     }
-
-    fn observe(&self, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

@@ -109,8 +109,6 @@ impl PairHead<NoEncoder> for Filled {
         })
     }
 
-    fn observe(&self, _: &mut Longest, _: &[Event]) {}
-
     fn save_state<'a>(&self, _: &'a Longest, _: &mut Checkpoint<'a>) {}
 
     fn load_state(&self, _: &StreamInfo, _: &mut Checkpoint<'_>) -> Result<Longest> {

@@ -100,7 +100,7 @@ impl Readout for MemoryReadout {
     ) -> Encoded {
         nodes.clear();
         let own: Vec<u32> = seeds.iter().map(|seed| nodes.place(seed.node())).collect();
-        let nodes = nodes.nodes();
+        let nodes = nodes.items();
         let Some(layer) = context.first_layer() else {
             let vectors = memories.updated(context.tape, nodes);
             let own = context.tape.indices(own);

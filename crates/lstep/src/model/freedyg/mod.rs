@@ -41,7 +41,7 @@ use super::scratch::FeatureWidths;
 use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::event::{Event, NodeId};
+use crate::event::NodeId;
 use crate::graph::Past;
 use crate::nn::{Linear, Mixer, MixerWidths, Predictor, frequencies};
 use lstep_tensor::{Activation, Init, ParameterId, Parameters, Segments, Tape, Var, Weighting};
@@ -311,8 +311,6 @@ impl PairHead<NoEncoder> for FreeDyGHead {
         let (sources, candidates) = (tape.indices(0..count), tape.indices(count..2 * count));
         self.predictor.apply(tape, (pooled, sources), (pooled, candidates))
     }
-
-    fn observe(&self, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

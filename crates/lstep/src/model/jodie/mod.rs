@@ -118,7 +118,7 @@ impl ProjectionReadout {
         seeds: &[Seed],
         Lists { nodes, own }: &Lists,
     ) -> Sides {
-        let products = state.products.products(context, layer, memories, nodes.nodes());
+        let products = state.products.products(context, layer, memories, nodes.items());
         let width = layer.bias.len();
         let mut side = |moments: Moments, first: usize| {
             context.tape.input(seeds.len(), width, |rows| {
@@ -173,7 +173,7 @@ impl Readout for ProjectionReadout {
             return Encoded { sides: Some(sides), ..Encoded::default() };
         }
         let tape = &mut *context.tape;
-        let vectors = memories.updated(tape, lists.nodes.nodes());
+        let vectors = memories.updated(tape, lists.nodes.items());
         let own = tape.indices(lists.own.iter().copied());
         let vectors = tape.gather(vectors, own);
         let mut stretched = |moments: Moments| {

@@ -55,8 +55,8 @@ impl Readout for AttentionReadout {
         let own: Vec<u32> = seeds.iter().map(|seed| nodes.place(seed.node())).collect();
         let met: Vec<u32> =
             neighbours.neighbours().iter().map(|other| nodes.place(other.node())).collect();
-        let vectors = memories.vectors(tape, past, nodes.nodes());
-        let nobody = nodes.nodes().len() as u32;
+        let vectors = memories.vectors(tape, past, nodes.items());
+        let nobody = nodes.items().len() as u32;
         let (mut partners, mut ages) = (Vec::new(), Vec::new());
         for (seed, span) in neighbours.spans().enumerate() {
             let span = span.start as usize..span.end as usize;

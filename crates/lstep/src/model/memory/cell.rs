@@ -54,18 +54,22 @@ impl Cell {
         table: Var,
         rows: &[u32],
     ) -> Var {
-        let [input_weight, hidden_weight, input_bias, hidden_bias] =
-            self.weights.map(|id| tape.parameter(id));
-        let width = memories.message_width();
-        let messages = tape.borrow(memories.messages(), width);
+        let messages = tape.borrow(memories.messages(), memories.message_width());
         let rows = tape.indices(rows.iter().copied());
         let (message, memory) = (tape.gather(messages, rows), tape.gather(table, rows));
-        // A stream without features has shorter messages.
-        let input_weight = tape.columns(input_weight, 0..width);
+        self.apply(tape, message, memory)
+    }
+
+    /// What inputs make of hidden states, [n, width]. Inputs may be shorter than the weights have
+    /// room for: a stream without features has shorter messages.
+    pub fn apply(&self, tape: &mut Tape<'_>, input: Var, hidden: Var) -> Var {
+        let [input_weight, hidden_weight, input_bias, hidden_bias] =
+            self.weights.map(|id| tape.parameter(id));
+        let input_weight = tape.columns(input_weight, 0..tape.shape(input).1);
         let weights = CellWeights { input_weight, hidden_weight, input_bias, hidden_bias };
         match self.kind {
-            CellKind::Gru => tape.gru_cell(message, memory, weights),
-            CellKind::Rnn => tape.rnn_cell(message, memory, weights),
+            CellKind::Gru => tape.gru_cell(input, hidden, weights),
+            CellKind::Rnn => tape.rnn_cell(input, hidden, weights),
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::graph::{Past, Revealed, Seed};
 use crate::nn::TimeEncoder;
 use lstep_tensor::{Parameters, Tape, Var, Workspace};
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 
 /// Makes seeds' vectors of memories.
 pub trait Readout: Clone + Send + Sync + 'static {
@@ -141,33 +142,47 @@ impl<'t> MemoryView<'_, 't> {
     }
 }
 
-/// The distinct nodes of a call.
-#[derive(Debug, Default)]
-pub struct NodePlaces {
-    nodes: Vec<NodeId>,
-    places: FxHashMap<NodeId, u32>,
+/// Distinct things of a call, each with a place.
+#[derive(Debug)]
+pub struct Places<K> {
+    items: Vec<K>,
+    places: FxHashMap<K, u32>,
 }
 
-impl NodePlaces {
-    /// Drops all nodes and keeps the memory.
+/// The distinct nodes of a call.
+pub type NodePlaces = Places<NodeId>;
+
+impl<K> Default for Places<K> {
+    fn default() -> Places<K> {
+        Places { items: Vec::new(), places: FxHashMap::default() }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Places<K> {
+    /// Drops all and keeps the memory.
     pub fn clear(&mut self) {
-        self.nodes.clear();
+        self.items.clear();
         self.places.clear();
     }
 
-    /// The node's place; a new node gets the next one.
-    pub fn place(&mut self, node: NodeId) -> u32 {
-        let next = self.nodes.len() as u32;
-        let place = *self.places.entry(node).or_insert(next);
+    /// The place of a thing; a new one gets the next.
+    pub fn place(&mut self, item: K) -> u32 {
+        let next = self.items.len() as u32;
+        let place = *self.places.entry(item).or_insert(next);
         if place == next {
-            self.nodes.push(node);
+            self.items.push(item);
         }
         place
     }
 
-    /// The nodes in the order of their places.
-    pub fn nodes(&self) -> &[NodeId] {
-        &self.nodes
+    /// The place of a thing that has one.
+    pub fn find(&self, item: K) -> Option<u32> {
+        self.places.get(&item).copied()
+    }
+
+    /// All of them in the order of their places.
+    pub fn items(&self) -> &[K] {
+        &self.items
     }
 }
 
@@ -266,7 +281,7 @@ impl<M: Message, R: Readout> MemoryNet<M, R> {
         touched: &Touched,
         ahead: &[f32],
     ) {
-        let (width, nodes, newest) = (memories.width(), touched.places.nodes(), &touched.newest);
+        let (width, nodes, newest) = (memories.width(), touched.places.items(), &touched.newest);
         let mut tape = workspace.infer(parameters);
         let waited = nodes
             .iter()
@@ -358,7 +373,7 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
     ) {
         let touched = &mut lists.touched;
         touched.fill(step);
-        self.settle(parameters, workspace, memories, touched.places.nodes());
+        self.settle(parameters, workspace, memories, touched.places.items());
         self.send_messages(parameters, workspace, known, memories, touched, &ahead);
         self.readout.forget(readout);
     }

@@ -37,7 +37,7 @@ use super::scratch::FeatureWidths;
 use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
-use crate::event::{Event, NodeId};
+use crate::event::NodeId;
 use crate::graph::{Neighbour, Past};
 use crate::nn::{Linear, Predictor, TimeEncoder, TransformerEncoder};
 use lstep_tensor::{Activation, Blocks, Heads, Init, Keys, ParameterId, Parameters, Tape, Var};
@@ -326,8 +326,6 @@ impl PairHead<NoEncoder> for TclHead {
         let (sources, candidates) = (tape.indices(0..count), tape.indices(count..2 * count));
         self.predictor.apply(tape, (hidden, sources), (hidden, candidates))
     }
-
-    fn observe(&self, (): &mut (), _: &[Event]) {}
 
     fn save_state<'a>(&self, (): &'a (), _: &mut Checkpoint<'a>) {}
 

@@ -50,14 +50,14 @@ pub use config::{MissingSlots, TpnetConfig};
 pub use kind::TpnetKind;
 pub use projection::Projections;
 
-use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};
+use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, ObserveScratch, PairHead};
 use super::mlp::added_to;
 use super::scratch::FeatureWidths;
 use super::{Composite, PairBatch, StreamInfo};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::Past;
+use crate::graph::{Past, Revealed};
 use crate::nn::{Linear, Mixer, MixerWidths, TimeEncoder};
 use lstep_tensor::{Activation, Pair, Parameters, Tape, Var};
 use projection::Shape;
@@ -294,7 +294,14 @@ impl PairHead<NoEncoder> for TpnetHead {
         self.predict_out.apply(tape, inner, Activation::Identity)
     }
 
-    fn observe(&self, state: &mut Projections, step: &[Event]) {
+    fn observe(
+        &self,
+        _: &Parameters,
+        _: Revealed<'_>,
+        state: &mut Projections,
+        step: &[Event],
+        _: &mut ObserveScratch<Self::Scratch>,
+    ) {
         state.observe(step);
     }
 
