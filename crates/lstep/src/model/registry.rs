@@ -7,8 +7,8 @@
 use super::config::{AnySettings, ModelConfig};
 use super::{
     CawnKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
-    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig, PopTrackKind, Session,
-    StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
+    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig, PintKind, PopTrackKind,
+    Session, StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -27,6 +27,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &JodieKind,
     &DyRepKind,
     &NatKind,
+    &PintKind,
     &TgatKind,
     &DyGFormerKind,
     &CawnKind,

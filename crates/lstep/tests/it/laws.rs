@@ -6,7 +6,8 @@ use lstep::event::{Events, Features};
 use lstep::graph::EventLog;
 use lstep::model::{
     Aggregation, DyGFormerConfig, FeatureWidths, GraphMixerConfig, LstepConfig, ModelConfig,
-    Padding, PairConfig, Sampling, Scope, Start, TgnConfig, Variant, registry,
+    Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, TgnConfig, Variant,
+    registry,
 };
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 
@@ -117,6 +118,16 @@ fn small_systems() -> Vec<ModelConfig> {
         ModelConfig::from(DyGFormerConfig { padding: Padding::None, ..former }),
         ModelConfig::from(mixer.clone()),
         ModelConfig::from(GraphMixerConfig { sampling: Sampling::Uniform, ..mixer }),
+        ModelConfig::from(PintConfig {
+            time_width: 4,
+            node_width: 6,
+            edge_width: 2,
+            recent: 3,
+            decay: 0.05,
+            positions: PintPositions::Walks,
+            ..PintConfig::default()
+        }),
+        of_fixture("pint"),
         ModelConfig::from(TgnConfig {
             time_width: 4,
             node_width: 6,

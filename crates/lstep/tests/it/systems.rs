@@ -6,8 +6,8 @@ use lstep::graph::EventLog;
 use lstep::model::{
     Cawn, CawnConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig,
     GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Nat, NatConfig,
-    Negative, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tpnet, TpnetConfig,
-    TrainBatch, TrainContext, registry,
+    Negative, Pint, PintConfig, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig,
+    Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -154,6 +154,14 @@ fn nat_is_the_plain_one_with_features_and_without() {
     for fixture in [read!("nat"), read!("nat_featureless")] {
         let config: &NatConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Nat::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn pint_is_the_plain_one_with_features_and_without_by_identity_and_by_walks() {
+    for fixture in [read!("pint"), read!("pint_featureless"), read!("pint_walks")] {
+        let config: &PintConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Pint::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

@@ -250,6 +250,11 @@ impl<M: Message, R: Readout> MemoryNet<M, R> {
         MemoryNet { widths, time, cell, message, readout }
     }
 
+    /// The memories of a state, for whoever reads them out otherwise.
+    pub fn view<'m, 't>(&'m self, state: &'t MemoryState<R::State>) -> MemoryView<'m, 't> {
+        MemoryView { memories: &state.memories, cell: &self.cell }
+    }
+
     /// Makes the pending messages of some nodes part of their memories.
     fn settle(
         &self,
@@ -356,7 +361,7 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
         step: &[Event],
         ObserveScratch { workspace, lists, dropout }: &mut ObserveScratch<Self::Scratch>,
     ) -> Vec<f32> {
-        let memories = MemoryView { memories: &state.memories, cell: &self.cell };
+        let memories = self.view(state);
         lists.touched.fill(step);
         let observing = Observing { parameters, known, memories, workspace, dropout: *dropout };
         self.message.ahead(observing, &lists.touched.newest, &mut lists.message)
