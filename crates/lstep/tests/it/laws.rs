@@ -169,7 +169,7 @@ fn settings_of_a_fixture_are_those_of_its_model() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(2))]
 
     #[test]
     fn every_learned_model_keeps_every_law_on_random_streams(

@@ -53,12 +53,19 @@ pub(super) const CLASSIC: [&str; 13] = [
     "contacts",
 ];
 
-const SYSTEMS: [(&str, &str); 6] = [
+/// The columns of the paper's main tables, and two models that only count.
+const SYSTEMS: [(&str, &str); 12] = [
     ("EdgeBank", "edgebank"),
     ("Heuristics", "heuristics"),
+    ("JODIE", "jodie"),
+    ("DyRep", "dyrep"),
+    ("TGAT", "tgat"),
     ("TGN", "tgn"),
+    ("CAWN", "cawn"),
+    ("TCL", "tcl"),
     ("GraphMixer", "graphmixer"),
     ("DyGFormer", "dygformer"),
+    ("FreeDyG", "freedyg"),
     ("L-STEP", "lstep"),
 ];
 
@@ -160,7 +167,12 @@ pub const RECIPES: &[Recipe] = &[
         models: &[
             ("EdgeBank (unlimited)", "edgebank:memory=unlimited"),
             ("EdgeBank (tw)", "edgebank:memory=window-tgb"),
+            ("DyRep", "dyrep"),
+            ("TGAT", "tgat"),
             ("TGN", "tgn"),
+            ("CAWN", "cawn"),
+            ("TCL", "tcl"),
+            ("NAT", "nat"),
             ("GraphMixer", "graphmixer"),
             ("DyGFormer", "dygformer"),
             ("L-STEP", "lstep"),

@@ -96,11 +96,34 @@ pub struct Caches {
     pub kept: NodeCache<NodeId, Arc<Kept>>,
 }
 
+/// A node as caches are joined by it. The order is that of first observation, so that dropout, which
+/// falls on joined nodes one after the other, does not depend on how nodes are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// The row of a node that has interacted.
+    Row(u32),
+    /// A node that has not. It is in no cache but its own.
+    Unseen(NodeId),
+}
+
+impl Key {
+    /// Whether it comes before another when two lists are joined. Of two unseen nodes the own list's
+    /// is first.
+    pub fn comes_before(self, other: Key) -> bool {
+        match (self, other) {
+            (Key::Row(own), Key::Row(other)) => own < other,
+            (Key::Row(_), Key::Unseen(_)) => true,
+            (Key::Unseen(_), Key::Row(_)) => false,
+            (Key::Unseen(own), Key::Unseen(other)) => own != other,
+        }
+    }
+}
+
 /// What scoring keeps of a node until the next observation.
 #[derive(Debug)]
 pub struct Kept {
     /// The nodes in its caches, in order, each with a bit for every hop at which it is.
-    pub keys: Vec<(NodeId, u8)>,
+    pub keys: Vec<(Key, u8)>,
     /// What the node brings to the hidden layer as a source, then as a candidate.
     pub hidden: Vec<f32>,
 }

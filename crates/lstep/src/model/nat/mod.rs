@@ -61,7 +61,7 @@ use crate::error::Result;
 use crate::event::{Event, NodeId};
 use crate::graph::{Past, Revealed};
 use crate::nn::{Linear, TimeEncoder};
-use caches::{Kept, Shape};
+use caches::{Kept, Key, Shape};
 use lstep_tensor::{
     Activation, Init, Pair, ParameterId, Parameters, Segments, Tape, Var, Weighting, Workspace,
 };
@@ -328,16 +328,16 @@ impl NatHead {
     }
 
     /// The nodes in a node's caches, in order, each with a bit for every hop at which it is.
-    fn keys(&self, caches: &Caches, lists: &Lists, place: u32) -> Vec<(NodeId, u8)> {
-        let mut keys: Vec<(NodeId, u8)> = lists
+    fn keys(&self, lists: &Lists, place: u32) -> Vec<(Key, u8)> {
+        let mut keys: Vec<(Key, u8)> = lists
             .span(place)
             .map(|slot| {
                 let Slot { slot, key, .. } = lists.slots[slot as usize];
-                (caches.node(key), 1 << self.shape.hop_of(slot))
+                (Key::Row(key), 1 << self.shape.hop_of(slot))
             })
             .collect();
         if keys.is_empty() {
-            keys.push((lists.nodes.items()[place as usize], 1));
+            keys.push((Key::Unseen(lists.nodes.items()[place as usize]), 1));
         }
         keys.sort_unstable();
         keys.dedup_by(|next, kept| {
@@ -374,9 +374,8 @@ impl NatHead {
         let pair = Pair { u: of_nodes, u_rows, v: of_nodes, v_rows };
         let of_pairs = tape.gather_pair(pair, None, Activation::Identity);
         // Z of every joined node, then its sum for a pair.
-        let keys: Vec<Vec<(NodeId, u8)>> = (0..lists.nodes.items().len() as u32)
-            .map(|place| self.keys(caches, lists, place))
-            .collect();
+        let keys: Vec<Vec<(Key, u8)>> =
+            (0..lists.nodes.items().len() as u32).map(|place| self.keys(lists, place)).collect();
         let (mut rows, mut offsets) = (Vec::new(), vec![0]);
         for (&u, &v) in sources.iter().zip(&candidates) {
             join_keys(&keys[u as usize], &keys[v as usize], |own, other| {
@@ -462,7 +461,7 @@ impl NatHead {
         });
         let [source, candidate] = roles.map(|role| tape.value(role));
         let make = |place: usize| {
-            let keys = self.keys(caches, lists, place as u32);
+            let keys = self.keys(lists, place as u32);
             let mut numbers = Vec::with_capacity(2 * hidden);
             numbers.extend_from_slice(source.row(place));
             numbers.extend_from_slice(candidate.row(place));
@@ -533,7 +532,7 @@ fn list_nodes(pairs: &PairBatch, lists: &mut Lists) -> [Vec<u32>; 2] {
 }
 
 /// Every node of two lists in order, with its bits in either; none where it is absent.
-fn join_keys(own: &[(NodeId, u8)], other: &[(NodeId, u8)], mut each: impl FnMut(u8, u8)) {
+fn join_keys(own: &[(Key, u8)], other: &[(Key, u8)], mut each: impl FnMut(u8, u8)) {
     let (mut own, mut other) = (own.iter().peekable(), other.iter().peekable());
     loop {
         match (own.peek(), other.peek()) {
@@ -543,7 +542,7 @@ fn join_keys(own: &[(NodeId, u8)], other: &[(NodeId, u8)], mut each: impl FnMut(
                 own.next();
                 other.next();
             }
-            (Some((a, bits)), b) if b.is_none_or(|(b, _)| a < b) => {
+            (Some((a, bits)), b) if b.is_none_or(|(b, _)| a.comes_before(*b)) => {
                 each(*bits, 0);
                 own.next();
             }
@@ -717,10 +716,19 @@ mod tests {
 
     #[test]
     fn two_lists_join_on_their_nodes() {
-        let list = |of: &[(u32, u8)]| of.iter().map(|&(n, b)| (NodeId(n), b)).collect::<Vec<_>>();
+        let list = |of: &[(u32, u8)]| of.iter().map(|&(n, b)| (Key::Row(n), b)).collect::<Vec<_>>();
         let (own, other) = (list(&[(1, 1), (4, 2), (7, 6)]), list(&[(2, 1), (4, 3), (9, 4)]));
         let mut joined = Vec::new();
         join_keys(&own, &other, |a, b| joined.push((a, b)));
         assert_eq!(joined, [(1, 0), (0, 1), (2, 3), (6, 0), (0, 4)]);
+        // Of two unseen nodes the own one is first, whatever their numbers; one node is one.
+        for (own, other, expected) in
+            [(3, 8, vec![(1, 0), (0, 1)]), (8, 3, vec![(1, 0), (0, 1)]), (3, 3, vec![(1, 1)])]
+        {
+            let [own, other] = [own, other].map(|node| [(Key::Unseen(NodeId(node)), 1)]);
+            let mut joined = Vec::new();
+            join_keys(&own, &other, |a, b| joined.push((a, b)));
+            assert_eq!(joined, expected);
+        }
     }
 }
