@@ -91,13 +91,7 @@ fn a_run_leaves_settings_weights_metrics_and_a_report() {
         };
         assert_eq!(against["verdict"], verdict);
     }
-    assert_eq!(without_seconds(evaluated), without_seconds(without_baselines(report)));
-}
-
-/// What an evaluation alone says: counting models stand beside a run when it is trained.
-fn without_baselines(mut report: Value) -> Value {
-    report.as_object_mut().expect("an object").remove("against_counting");
-    report
+    assert_eq!(without_seconds(evaluated), without_seconds(report));
 }
 
 #[test]
@@ -624,7 +618,7 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
             serde_json::from_str(&place.words(&format!("{calm}/report.json"))).expect("JSON");
         assert_eq!(
             without_seconds(json(&["evaluate", &run, "--json"])),
-            without_seconds(without_baselines(report)),
+            without_seconds(report),
             "{name}"
         );
         assert!(!done(&["score", &run, "--source", "1", "--top", "3"]).stdout.is_empty(), "{name}");
