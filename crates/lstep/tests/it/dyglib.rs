@@ -271,6 +271,6 @@ mod real_data {
                 .max();
             of_negatives > of_true
         });
-        assert_eq!((told.count(), batches.len()), (50, 51));
+        assert_eq!((told.count(), batches.len()), (51, 51));
     }
 }
