@@ -2,13 +2,13 @@
 
 use crate::checkpoint::replace;
 use crate::error::{Error, Result};
-use crate::evaluation::{MANY_TIES, OpenSession, evaluate, ties, train_observing};
+use crate::evaluation::{OpenSession, evaluate, ties, train_observing};
 use crate::model::{ModelConfig, StreamInfo};
 use crate::protocol::{
     EvalPass, EvalScope, Part, Protocol, QuerySet, Setting, Strategy, StreamProtocol, Subject,
     negatives_sha256, read_negatives, write_negatives,
 };
-use crate::results::{EvaluationReport, ResultRow};
+use crate::results::{EvaluationReport, MANY_TIES, ResultRow};
 use crate::settings::published;
 use crate::stream::Stream;
 use crate::stream::info;

@@ -10,4 +10,4 @@ pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatc
 pub use job::{EvalProgress, EvaluatedModel, Evaluation};
 pub use paired::{PairedDifference, paired_difference};
 pub use score_log::{Answer, MOST_PAIRS, ScoreLog};
-pub(crate) use ties::{MANY_TIES, OpenSession, ties};
+pub(crate) use ties::{OpenSession, ties};

@@ -11,14 +11,11 @@ use crate::error::Result;
 use crate::event::{Event, pair_key};
 use crate::graph::{Past, Revealed};
 use crate::model::{Model, Session, StreamInfo, open};
-use crate::protocol::{EvalScope, Part, Plan, Protocol, Subject, Ties};
+use crate::protocol::{EvalPass, EvalScope, Part, Plan, Protocol, Subject, Ties};
 use crate::query::{Queries, Scores};
 use crate::results::TiesReport;
 use crate::stream::{Stream, info, tied_events};
 use rustc_hash::FxHashSet;
-
-/// From this share of tied events on, an evaluation shows what their order is worth.
-pub(crate) const MANY_TIES: f64 = 0.5;
 
 /// Opens a model that has observed nothing.
 pub(crate) type OpenSession<'a> = dyn Fn(&StreamInfo) -> Result<Box<dyn Session>> + 'a;
@@ -39,7 +36,8 @@ pub(crate) fn ties(
         return Ok(Vec::new());
     }
     let shuffled = stream.with_ties(Ties::Shuffled);
-    let (in_file, shuffled) = (Laid::new(stream, protocol)?, Laid::new(&shuffled, protocol)?);
+    let (in_file, shuffled) =
+        (TestPass::new(stream, protocol)?, TestPass::new(&shuffled, protocol)?);
     let test = in_file.plan.split().test.clone();
     let pairs = test.map(|number| {
         let event = events.at(number as usize);
@@ -47,49 +45,56 @@ pub(crate) fn ties(
     });
     let oracle = GraphOracle { pairs: pairs.collect() };
     let known = |info: &StreamInfo| Ok(open(oracle.clone(), info));
-    let oracle_ap = in_file.average_precision(&known, false, watch)?;
+    let oracle_ap = in_file.average_precision(in_file.trained(&known)?.as_mut(), watch)?;
+    let strict = in_file.holding_back_ties();
     let report = |(model, opened): &(String, &OpenSession<'_>)| {
+        let mut session = in_file.trained(opened)?;
         Ok(TiesReport {
             model: model.clone(),
             tied_share,
-            file_ap: in_file.average_precision(opened, false, watch)?,
-            shuffled_ap: shuffled.average_precision(opened, false, watch)?,
-            strict_ap: in_file.average_precision(opened, true, watch)?,
+            file_ap: in_file.average_precision(session.fork().as_mut(), watch)?,
+            shuffled_ap: shuffled.average_precision(shuffled.trained(opened)?.as_mut(), watch)?,
+            strict_ap: strict.average_precision(session.as_mut(), watch)?,
             oracle_ap,
         })
     };
     models.iter().map(report).collect()
 }
 
-/// A protocol laid over a stream.
-struct Laid<'a> {
+/// The test part of a stream, as a protocol asks about it.
+struct TestPass<'a> {
     stream: &'a Stream,
     plan: Plan,
+    pass: EvalPass,
 }
 
-impl<'a> Laid<'a> {
-    fn new(stream: &'a Stream, protocol: &Protocol) -> Result<Laid<'a>> {
+impl<'a> TestPass<'a> {
+    fn new(stream: &'a Stream, protocol: &Protocol) -> Result<TestPass<'a>> {
         let subject = Subject { events: stream.log.events(), names: &stream.names };
-        Ok(Laid { stream, plan: protocol.plan(subject)? })
+        let plan = protocol.plan(subject)?;
+        let mut scope = plan.protocol().scope(&EvalScope::default());
+        scope.parts = vec![Part::Test];
+        let pass = plan.passes(subject, &scope)?.swap_remove(0);
+        Ok(TestPass { stream, plan, pass })
     }
 
-    /// AP on the test part by a model that observes the stream from its first event on; `strictly`,
-    /// without those of the question's own time.
-    fn average_precision(
-        &self,
-        opened: &OpenSession<'_>,
-        strictly: bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<f64> {
-        let (Stream { log, names, .. }, protocol) = (self.stream, self.plan.protocol());
-        let mut scope = protocol.scope(&EvalScope::default());
-        scope.parts = vec![Part::Test];
+    /// The same questions to a state without events of the question's own time.
+    fn holding_back_ties(&self) -> TestPass<'a> {
+        let pass = self.pass.holding_back_ties();
+        TestPass { stream: self.stream, plan: self.plan.clone(), pass }
+    }
+
+    /// A model that has observed training.
+    fn trained(&self, opened: &OpenSession<'_>) -> Result<Box<dyn Session>> {
+        let log = &self.stream.log;
         let mut session = opened(&info(log, self.plan.split()))?;
-        train_observing(session.as_mut(), log, self.plan.split(), protocol.step())?;
-        let passes = self.plan.passes(Subject { events: log.events(), names }, &scope)?;
-        let pass = if strictly { passes[0].holding_back_ties() } else { passes[0].clone() };
-        let outcomes = evaluate(session.as_mut(), log, &pass, watch)?;
-        Ok(outcomes[0].ap)
+        train_observing(session.as_mut(), log, self.plan.split(), self.plan.protocol().step())?;
+        Ok(session)
+    }
+
+    /// AP of a model that has observed training.
+    fn average_precision(&self, session: &mut dyn Session, watch: &mut Watch<'_>) -> Result<f64> {
+        Ok(evaluate(session, &self.stream.log, &self.pass, watch)?[0].ap)
     }
 }
 
@@ -124,6 +129,7 @@ mod tests {
     use super::super::unwatched;
     use super::*;
     use crate::protocol::{StepRule, StreamProtocol};
+    use crate::results::MANY_TIES;
     use crate::training::{TrainedRun, Training};
 
     /// Sources of one time are listed in blocks, and each block repeats its partner.

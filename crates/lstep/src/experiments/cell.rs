@@ -6,13 +6,13 @@
 
 use crate::disk::{REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
-use crate::evaluation::{EvaluatedModel, Evaluation, MANY_TIES};
+use crate::evaluation::{EvaluatedModel, Evaluation};
 use crate::experiments::CellResult;
 use crate::fingerprint::Fingerprint;
 use crate::protocol::{EvalScope, Part, Setting, Strategy};
 use crate::read::read;
 use crate::results::TrainingSummary;
-use crate::results::{EvaluationReport, ResultRow};
+use crate::results::{EvaluationReport, MANY_TIES, ResultRow};
 use crate::settings::difference;
 use crate::settings::{DataConfig, RunConfig};
 use crate::stream::Stream;

@@ -323,6 +323,47 @@ pub(super) struct TestLosses<'a, E: NodeEncoder> {
     pub scratch: &'a E::Scratch,
 }
 
+/// Checks that a model scores by what it keeps as it does by the vectors that training makes, and
+/// alike when it is asked again and by a copy of its state. Its dropout is zero.
+#[cfg(test)]
+pub(super) fn scores_as_it_learns<E: NodeEncoder, H: PairHead<E>>(model: &Composite<E, H>) {
+    use super::Negative;
+    use crate::read::synthetic::{SyntheticConfig, generate};
+    let stream =
+        SyntheticConfig { nodes: 40, events: 600, features: 2, ..SyntheticConfig::default() };
+    let log = crate::graph::EventLog::new(generate(&stream).expect("a stream").events);
+    let events: Vec<Event> = log.events().iter().collect();
+    let mut state = model.begin(&StreamInfo::of(events.iter().copied()).expect("events"));
+    for step in events[..500].chunks(50) {
+        model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
+    }
+    let (past, step) = (log.past(500), &events[500..]);
+    // Node 40 has never met anybody, and some are asked about themselves.
+    let other = |event: &Event| match event.number % 9 {
+        0 => event.source,
+        _ => NodeId((event.number * 7) % 41),
+    };
+    let mut ask = Queries::new();
+    for event in step {
+        ask.push(event.source, event.time, [event.destination, other(event)]);
+    }
+    let scores = model.score(past, &state, &ask).expect("scored");
+    assert_eq!(scores, model.score(past, &state, &ask).expect("scored from what is kept"));
+    assert_eq!(scores, model.score(past, &state.clone(), &ask).expect("scored anew"));
+    let negatives: Vec<Negative> = step
+        .iter()
+        .map(|event| Negative { source: event.source, destination: other(event) })
+        .collect();
+    let batch = TrainBatch { events: step, negatives: &negatives };
+    let plain: Vec<f32> =
+        model.losses(past, &state, batch, |tape, of| tape.value(of.logits).to_vec());
+    let largest = plain.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
+    assert_eq!(plain.len(), scores.values().len());
+    for (kept, plain) in scores.values().iter().zip(&plain) {
+        assert!((kept - f64::from(*plain)).abs() < 1e-5 * f64::from(largest), "{kept} {plain}");
+    }
+}
+
 /// All pairs of some queries, in order.
 pub(super) fn pairs_of(ask: &Queries) -> impl Iterator<Item = (Seed, NodeId)> {
     ask.rows().flat_map(|row| row.candidates.iter().map(move |&other| (row.seed(), other)))

@@ -18,6 +18,7 @@ mod dygformer;
 mod dyrep;
 mod edgebank;
 mod encoder;
+mod feature_rows;
 pub mod features;
 mod freedyg;
 mod graphmixer;

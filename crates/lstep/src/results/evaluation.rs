@@ -1,6 +1,6 @@
 //! The report of an evaluation: metrics beside everything that they depend on.
 
-use super::TiesReport;
+use super::{MANY_TIES, TiesReport};
 use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
@@ -218,7 +218,7 @@ impl EvaluationReport {
     /// order.
     pub fn tie_warning(&self) -> Option<String> {
         let share = self.tied_events as f64 / self.events.max(1) as f64;
-        (share > 0.5 && self.protocol_settings.ties().is_file()).then(|| {
+        (share > MANY_TIES && self.protocol_settings.ties().is_file()).then(|| {
             format!(
                 "{:.0} % of the events share their time with another, and their order is that of \
                  the file, which nobody could have known: compare with shuffled ties",

@@ -7,5 +7,6 @@ mod training;
 
 pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
 pub use outcome::Outcome;
+pub(crate) use ties::MANY_TIES;
 pub use ties::TiesReport;
 pub use training::{EpochReport, TrainingSummary, ValidationRow};

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// From this share of tied events on, an evaluation shows what their order is worth, and warns.
+pub(crate) const MANY_TIES: f64 = 0.5;
+
 /// A model's AP on the test part with ties in the order of the file, shuffled, and held back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

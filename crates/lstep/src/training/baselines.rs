@@ -6,11 +6,11 @@
 
 use crate::error::Result;
 use crate::evaluation::{
-    EvalProgress, MANY_TIES, ScoreLog, evaluate_recording, paired_difference, train_observing,
+    EvalProgress, ScoreLog, evaluate_recording, paired_difference, train_observing,
 };
 use crate::model::{ModelConfig, Session};
 use crate::protocol::EvalScope;
-use crate::results::{AgainstCounting, EvaluationReport, ResultRow};
+use crate::results::{AgainstCounting, EvaluationReport, MANY_TIES, ResultRow};
 use crate::training::TrainedRun;
 use std::ops::ControlFlow;
 use std::time::Instant;

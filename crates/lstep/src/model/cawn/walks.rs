@@ -5,6 +5,7 @@ use super::config::{CawnConfig, WalkLaw};
 use crate::event::NodeId;
 use crate::graph::{Neighbour, Past, Seed, sample_by_acceptance, sample_by_recency};
 use crate::model::PairBatch;
+use crate::model::feature_rows::{event_features, node_features};
 use crate::model::occurrence::Occurrences;
 use lstep_tensor::{Tape, Var};
 use rustc_hash::FxHashMap;
@@ -152,22 +153,11 @@ impl Walks {
 
     /// The nodes' features, [entries, width].
     pub fn node_features(&self, tape: &mut Tape<'_>, past: Past<'_>, width: usize) -> Var {
-        tape.input(self.nodes.len(), width, |values| {
-            for (row, &node) in values.chunks_exact_mut(width).zip(&self.nodes) {
-                let features = past.node_features(node);
-                row[..features.len()].copy_from_slice(features);
-            }
-        })
+        node_features(tape, past, width, self.nodes.iter().copied().map(Some))
     }
 
     /// The events' features, zeros for the seeds' own nodes: [entries, width].
     pub fn event_features(&self, tape: &mut Tape<'_>, past: Past<'_>, width: usize) -> Var {
-        tape.input(self.events.len(), width, |values| {
-            for (row, event) in values.chunks_exact_mut(width).zip(&self.events) {
-                if let Some(event) = event {
-                    row.copy_from_slice(past.event_features(event));
-                }
-            }
-        })
+        event_features(tape, past, width, self.events.iter().map(Option::as_ref))
     }
 }

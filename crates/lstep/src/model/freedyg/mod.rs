@@ -34,6 +34,7 @@ pub use config::FreeDyGConfig;
 pub use kind::FreeDyGKind;
 
 use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};
+use super::feature_rows::node_features;
 use super::mlp::added_to;
 use super::neighbours::{NeighbourBatch, Sampling};
 use super::occurrence::Occurrences;
@@ -211,12 +212,7 @@ impl FreeDyGHead {
         let mut sum = tape.linear(times, weight, None, Activation::Identity);
         let width = past.node_feature_width();
         if width > 0 {
-            let features = tape.input(slots.nodes.len(), width, |values| {
-                for (row, &node) in values.chunks_exact_mut(width).zip(&slots.nodes) {
-                    let features = past.node_features(node);
-                    row[..features.len()].copy_from_slice(features);
-                }
-            });
+            let features = node_features(tape, past, width, slots.nodes.iter().copied().map(Some));
             let weight = self.folded(tape, 0, width);
             sum = tape.layer(features, weight, None, added_to(sum));
         }

@@ -21,6 +21,7 @@ pub use table::Memories;
 
 use super::StreamInfo;
 use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NodeEncoder, ObserveScratch};
+use super::feature_rows::node_features;
 use super::scratch::FeatureWidths;
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
@@ -132,12 +133,8 @@ impl<'t> MemoryView<'_, 't> {
         if past.node_feature_width() == 0 {
             return vectors;
         }
-        let features = tape.input(nodes.len() + 1, width, |values| {
-            for (row, &node) in values.chunks_mut(width).zip(nodes) {
-                let features = past.node_features(node);
-                row[..features.len()].copy_from_slice(features);
-            }
-        });
+        let rows = (0..nodes.len() + 1).map(|row| nodes.get(row).copied());
+        let features = node_features(tape, past, width, rows);
         tape.add(vectors, features)
     }
 }
@@ -407,55 +404,14 @@ impl<M: Message, R: Readout> NodeEncoder for MemoryNet<M, R> {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{Event, NodeId};
-    use crate::graph::EventLog;
-    use crate::model::{
-        Composite, DyRep, DyRepConfig, Jodie, JodieConfig, Mlp, Model, Negative, NodeEncoder,
-        StreamInfo, TrainBatch,
-    };
-    use crate::query::Queries;
-    use crate::read::synthetic::{SyntheticConfig, generate};
-
-    /// Scores by kept products, asked twice, against the vectors that training makes.
-    fn compare<E: NodeEncoder>(model: &Composite<E, Mlp>) {
-        let stream =
-            SyntheticConfig { nodes: 40, events: 400, features: 2, ..SyntheticConfig::default() };
-        let log = EventLog::new(generate(&stream).expect("a stream").events);
-        let events: Vec<Event> = log.events().iter().collect();
-        let info = StreamInfo::of(events.iter().copied()).expect("events");
-        let mut state = model.begin(&info);
-        for step in events[..300].chunks(50) {
-            model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
-        }
-        let (past, step) = (log.past(300), &events[300..]);
-        // Node 40 has never met anybody.
-        let other = |event: &Event| NodeId((event.number * 7) % 41);
-        let mut ask = Queries::new();
-        for event in step {
-            ask.push(event.source, event.time, [event.destination, other(event)]);
-        }
-        let scores = model.score(past, &state, &ask).expect("scored");
-        assert_eq!(scores, model.score(past, &state, &ask).expect("scored from what is kept"));
-        assert_eq!(scores, model.score(past, &state.clone(), &ask).expect("scored anew"));
-        let negatives: Vec<Negative> = step
-            .iter()
-            .map(|event| Negative { source: event.source, destination: other(event) })
-            .collect();
-        let batch = TrainBatch { events: step, negatives: &negatives };
-        let plain: Vec<f32> =
-            model.losses(past, &state, batch, |tape, of| tape.value(of.logits).to_vec());
-        let largest = plain.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
-        assert_eq!(plain.len(), scores.values().len());
-        for (kept, plain) in scores.values().iter().zip(&plain) {
-            assert!((kept - f64::from(*plain)).abs() < 1e-5 * f64::from(largest), "{kept} {plain}");
-        }
-    }
+    use crate::model::composite::scores_as_it_learns;
+    use crate::model::{DyRep, DyRepConfig, Jodie, JodieConfig};
 
     #[test]
     fn products_that_are_kept_score_as_the_vectors_they_are_made_of() {
         let jodie = JodieConfig { dropout: 0.0, node_width: 12, ..JodieConfig::default() };
-        compare(&Jodie::new(jodie, 3).expect("right settings"));
+        scores_as_it_learns(&Jodie::new(jodie, 3).expect("right settings"));
         let dyrep = DyRepConfig { dropout: 0.0, node_width: 12, ..DyRepConfig::default() };
-        compare(&DyRep::new(dyrep, 3).expect("right settings"));
+        scores_as_it_learns(&DyRep::new(dyrep, 3).expect("right settings"));
     }
 }

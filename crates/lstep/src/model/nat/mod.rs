@@ -663,16 +663,10 @@ impl PairHead<NoEncoder> for NatHead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::EventLog;
-    use crate::model::{Model, Negative, TrainBatch};
-    use crate::query::Queries;
-    use crate::read::synthetic::{SyntheticConfig, generate};
+    use crate::model::composite::scores_as_it_learns;
 
     #[test]
     fn what_is_kept_of_nodes_scores_as_joined_caches() {
-        let stream =
-            SyntheticConfig { nodes: 40, events: 600, features: 2, ..SyntheticConfig::default() };
-        let log = EventLog::new(generate(&stream).expect("a stream").events);
         let config = NatConfig {
             node_width: 12,
             time_width: 5,
@@ -683,35 +677,7 @@ mod tests {
             ..NatConfig::default()
         };
         let model = Nat::new(config, 5).expect("right settings");
-        let events: Vec<Event> = log.events().iter().collect();
-        let info = StreamInfo::of(events.iter().copied()).expect("events");
-        let mut state = model.begin(&info);
-        for step in events[..500].chunks(50) {
-            model.observe(log.revealed(step[49].number + 1), &mut state, step).expect("observed");
-        }
-        let (past, step) = (log.past(500), &events[500..]);
-        // Node 40 has never met anybody, and some are asked about themselves.
-        let other = |event: &Event| match event.number % 9 {
-            0 => event.source,
-            _ => NodeId((event.number * 7) % 41),
-        };
-        let mut ask = Queries::new();
-        for event in step {
-            ask.push(event.source, event.time, [event.destination, other(event)]);
-        }
-        let scores = model.score(past, &state, &ask).expect("scored");
-        let negatives: Vec<Negative> = step
-            .iter()
-            .map(|event| Negative { source: event.source, destination: other(event) })
-            .collect();
-        let batch = TrainBatch { events: step, negatives: &negatives };
-        let plain: Vec<f32> =
-            model.losses(past, &state, batch, |tape, of| tape.value(of.logits).to_vec());
-        let largest = plain.iter().fold(0.0f32, |largest, logit| largest.max(logit.abs()));
-        assert_eq!(plain.len(), scores.values().len());
-        for (kept, plain) in scores.values().iter().zip(&plain) {
-            assert!((kept - f64::from(*plain)).abs() < 1e-5 * f64::from(largest), "{kept} {plain}");
-        }
+        scores_as_it_learns(&model);
     }
 
     #[test]

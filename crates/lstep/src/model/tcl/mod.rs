@@ -31,6 +31,7 @@ pub use config::TclConfig;
 pub use kind::TclKind;
 
 use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, PairHead};
+use super::feature_rows::{event_features, node_features};
 use super::mlp::added_to;
 use super::neighbours::NeighbourBatch;
 use super::scratch::FeatureWidths;
@@ -114,23 +115,12 @@ impl Entries {
 
     /// The events' features, zeros for the seeds' own nodes: [entries, width].
     fn event_features(&self, tape: &mut Tape<'_>, past: Past<'_>, width: usize) -> Var {
-        tape.input(self.events.len(), width, |values| {
-            for (row, event) in values.chunks_exact_mut(width).zip(&self.events) {
-                if let Some(event) = event {
-                    row.copy_from_slice(past.event_features(event));
-                }
-            }
-        })
+        event_features(tape, past, width, self.events.iter().map(Option::as_ref))
     }
 
     /// The nodes' features, [entries, width].
     fn node_features(&self, tape: &mut Tape<'_>, past: Past<'_>, width: usize) -> Var {
-        tape.input(self.nodes.len(), width, |values| {
-            for (row, &node) in values.chunks_exact_mut(width).zip(&self.nodes) {
-                let features = past.node_features(node);
-                row[..features.len()].copy_from_slice(features);
-            }
-        })
+        node_features(tape, past, width, self.nodes.iter().copied().map(Some))
     }
 }
 

@@ -37,7 +37,7 @@ use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NodeEncoder, ObserveS
 use super::mlp::Mlp;
 use super::neighbours::NeighbourBatch;
 use super::scratch::FeatureWidths;
-use super::{Composite, StreamInfo};
+use super::{Composite, StreamInfo, feature_rows};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::{Event, NodeId};
@@ -201,12 +201,7 @@ fn node_features(
     let width = past.node_feature_width();
     (width > 0).then(|| {
         let nodes: Vec<Option<NodeId>> = nodes.collect();
-        tape.input(nodes.len(), width, |values| {
-            for (row, node) in values.chunks_exact_mut(width).zip(nodes) {
-                let features = node.map_or(&[][..], |node| past.node_features(node));
-                row[..features.len()].copy_from_slice(features);
-            }
-        })
+        feature_rows::node_features(tape, past, width, nodes.into_iter())
     })
 }
 

@@ -4,6 +4,7 @@
 use super::config::{MissingSlots, TpnetConfig};
 use super::projection::{Born, NOBODY, Projections, Sums};
 use crate::graph::{Neighbour, Past, Seed};
+use crate::model::feature_rows::{event_features, node_features};
 use crate::model::{NeighbourBatch, PairBatch};
 use lstep_tensor::{Tape, Var};
 use rustc_hash::FxHashMap;
@@ -272,27 +273,18 @@ impl Tokens {
 
     /// Features of the nodes met, [entries, width].
     pub fn node_features(&self, tape: &mut Tape<'_>, past: Past<'_>) -> Var {
-        let features = |neighbour: &Neighbour| past.node_features(neighbour.node());
-        self.features(tape, past.node_feature_width(), features)
+        let met = self.entries.iter().map(|entry| entry.as_ref().map(Neighbour::node));
+        node_features(tape, past, past.node_feature_width(), met)
     }
 
     /// Features of the events, [entries, width].
     pub fn event_features(&self, tape: &mut Tape<'_>, past: Past<'_>) -> Var {
-        self.features(tape, past.event_feature_width(), |neighbour| past.event_features(neighbour))
-    }
-
-    fn features<'p>(
-        &self,
-        tape: &mut Tape<'_>,
-        width: usize,
-        features: impl Fn(&Neighbour) -> &'p [f32],
-    ) -> Var {
-        tape.input(self.entries.len(), width, |values| {
-            for (row, entry) in values.chunks_mut(width).zip(&self.entries) {
-                let features = entry.as_ref().map_or(&[][..], &features);
-                row[..features.len()].copy_from_slice(features);
-            }
-        })
+        event_features(
+            tape,
+            past,
+            past.event_feature_width(),
+            self.entries.iter().map(Option::as_ref),
+        )
     }
 }
 
