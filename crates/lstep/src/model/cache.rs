@@ -62,6 +62,28 @@ impl<K: Eq + Hash, V: Clone> NodeCache<K, V> {
         keys.map(|key| kept.values.get(&key).cloned()).collect()
     }
 
+    /// The values of keys. `make` is given those whose value is not known, and tells each value with
+    /// its size.
+    pub fn get_or_make(
+        &self,
+        stamp: Stamp,
+        keys: &[K],
+        make: impl FnOnce(&[K]) -> Vec<(V, usize)>,
+    ) -> Vec<V>
+    where
+        K: Copy,
+    {
+        let known = self.get(stamp, keys.iter().copied());
+        let missing = keys.iter().zip(&known).filter(|(_, value)| value.is_none());
+        let missing: Vec<K> = missing.map(|(&key, _)| key).collect();
+        let made = if missing.is_empty() { Vec::new() } else { make(&missing) };
+        let sized = missing.iter().zip(&made);
+        self.insert(stamp, sized.map(|(&key, (value, size))| (key, value.clone(), *size)));
+        let mut made = made.into_iter();
+        let value = |known: Option<V>| known.or_else(|| made.next().map(|(value, _)| value));
+        known.into_iter().map(value).map(|value| value.expect("known or made")).collect()
+    }
+
     /// Keeps values, each with its size, unless the cache has moved on to newer weights.
     pub fn insert(&self, stamp: Stamp, values: impl Iterator<Item = (K, V, usize)>) {
         let mut kept = self.lock();
@@ -110,6 +132,22 @@ mod tests {
         cache.insert((2, 0), [(3, 'b', 1)].into_iter());
         cache.clear();
         assert_eq!(cache.get((2, 0), keys.into_iter()), [None, None]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_made_once() {
+        let cache: NodeCache<u32, u32> = NodeCache::new(10);
+        let ask = |keys: &[u32]| {
+            let mut made = Vec::new();
+            let values = cache.get_or_make((1, 0), keys, |missing| {
+                made.extend_from_slice(missing);
+                missing.iter().map(|key| (key * 10, 1)).collect()
+            });
+            (values, made)
+        };
+        assert_eq!(ask(&[5, 3]), (vec![50, 30], vec![5, 3]));
+        assert_eq!(ask(&[4, 3, 6]), (vec![40, 30, 60], vec![4, 6]));
+        assert_eq!(ask(&[4, 5]), (vec![40, 50], vec![]));
     }
 
     #[test]

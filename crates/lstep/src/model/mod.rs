@@ -34,6 +34,7 @@ mod occurrence;
 mod pint;
 mod popularity;
 pub mod registry;
+mod rows;
 mod scratch;
 mod silence;
 mod tcl;

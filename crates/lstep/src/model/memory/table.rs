@@ -4,6 +4,7 @@
 use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::{Error, Result};
 use crate::event::NodeId;
+use crate::model::rows::NodeRows;
 use std::ops::RangeInclusive;
 
 /// Memories and pending messages. A node that has not interacted has neither.
@@ -12,9 +13,7 @@ pub struct Memories {
     width: usize,
     /// The time from which a node's first message counts.
     start: f64,
-    /// The row of each node, or nowhere.
-    rows: Vec<u32>,
-    nodes: Vec<NodeId>,
+    nodes: NodeRows,
     memories: Vec<f32>,
     /// When each memory was last changed.
     changed: Vec<f64>,
@@ -25,16 +24,13 @@ pub struct Memories {
     sent: Vec<f64>,
 }
 
-const NOWHERE: u32 = u32::MAX;
-
 impl Memories {
     /// No memories yet.
     pub fn new(width: usize, start: f64) -> Memories {
         Memories {
             width,
             start,
-            rows: Vec::new(),
-            nodes: Vec::new(),
+            nodes: NodeRows::default(),
             memories: Vec::new(),
             changed: Vec::new(),
             message_width: 0,
@@ -50,7 +46,7 @@ impl Memories {
 
     /// The node's row, if it has interacted.
     pub fn row(&self, node: NodeId) -> Option<u32> {
-        self.rows.get(node.index()).copied().filter(|&row| row != NOWHERE)
+        self.nodes.row(node)
     }
 
     /// All memories, a row each.
@@ -116,26 +112,19 @@ impl Memories {
     }
 
     fn row_or_new(&mut self, node: NodeId) -> usize {
-        if let Some(row) = self.row(node) {
-            return row as usize;
+        let row = self.nodes.row_or_new(node) as usize;
+        if row == self.sent.len() {
+            self.memories.resize((row + 1) * self.width, 0.0);
+            self.changed.push(self.start);
+            self.sent.push(f64::NAN);
         }
-        if node.index() >= self.rows.len() {
-            self.rows.resize(node.index() + 1, NOWHERE);
-        }
-        let row = self.nodes.len();
-        self.rows[node.index()] = row as u32;
-        self.nodes.push(node);
-        self.memories.resize((row + 1) * self.width, 0.0);
-        self.changed.push(self.start);
-        self.sent.push(f64::NAN);
         row
     }
 
     /// Writes everything.
     pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
         let bits = |times: &[f64]| times.iter().map(|time| time.to_bits()).collect::<Vec<u64>>();
-        let nodes: Vec<u32> = self.nodes.iter().map(|node| node.0).collect();
-        checkpoint.push_u32("state.nodes", nodes);
+        self.nodes.save(checkpoint);
         checkpoint.push_f32("state.memories", &self.memories);
         checkpoint.push_u64("state.changed", bits(&self.changed));
         checkpoint.push_u64("state.message_width", vec![self.message_width as u64]);
@@ -151,9 +140,7 @@ impl Memories {
     ) -> Result<()> {
         let times =
             |bits: &[u64]| bits.iter().map(|&bits| f64::from_bits(bits)).collect::<Vec<f64>>();
-        for node in checkpoint.nodes("state.nodes")? {
-            self.row_or_new(node);
-        }
+        self.nodes = NodeRows::load(checkpoint)?;
         self.memories = checkpoint.take_f32("state.memories")?;
         self.changed = times(checkpoint.u64("state.changed")?);
         let message_width = checkpoint.one_u64("state.message_width")?;
@@ -163,7 +150,6 @@ impl Memories {
         // A file that somebody made up may say anything.
         let rows = self.nodes.len();
         for (what, left, right) in [
-            ("stored nodes and their memories", checkpoint.u32("state.nodes")?.len(), rows),
             ("numbers of stored memories", self.memories.len(), rows * self.width),
             ("stored memories and when they changed", self.changed.len(), rows),
             ("stored memories and when their messages were sent", self.sent.len(), rows),

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
 use crate::graph::Revealed;
 use crate::model::cache::NodeCache;
+use crate::model::rows::NodeRows;
 use crate::rng::KeyedRng;
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,9 +77,7 @@ impl Shape {
 pub struct Caches {
     pub shape: Shape,
     start: f64,
-    /// The row of each node, or nothing.
-    rows: Vec<u32>,
-    nodes: Vec<NodeId>,
+    nodes: NodeRows,
     /// [rows, width].
     selves: Vec<f32>,
     /// The row of whom each met last.
@@ -142,8 +141,7 @@ impl Caches {
         Caches {
             shape,
             start,
-            rows: Vec::new(),
-            nodes: Vec::new(),
+            nodes: NodeRows::default(),
             selves: Vec::new(),
             partners: Vec::new(),
             keys: Vec::new(),
@@ -156,12 +154,12 @@ impl Caches {
     }
 
     pub fn row(&self, node: NodeId) -> Option<u32> {
-        self.rows.get(node.index()).copied().filter(|&row| row != NOTHING)
+        self.nodes.row(node)
     }
 
     /// The node of a row.
     pub fn node(&self, row: u32) -> NodeId {
-        self.nodes[row as usize]
+        self.nodes.node(row)
     }
 
     /// All self vectors, a row each.
@@ -207,21 +205,15 @@ impl Caches {
     }
 
     fn row_or_new(&mut self, node: NodeId) -> u32 {
-        if let Some(row) = self.row(node) {
-            return row;
-        }
-        if node.index() >= self.rows.len() {
-            self.rows.resize(node.index() + 1, NOTHING);
-        }
-        let row = self.nodes.len() as u32;
-        self.rows[node.index()] = row;
-        self.nodes.push(node);
+        let row = self.nodes.row_or_new(node);
         let (count, slots) = (self.nodes.len(), self.shape.slots());
-        self.selves.resize(count * self.shape.width, 0.0);
-        self.partners.push(NOTHING);
-        self.keys.resize(count * slots, NOTHING);
-        self.events.resize(count * slots, NOTHING);
-        self.vectors.resize(count * slots * self.shape.neighbour_width, 0.0);
+        if count > self.partners.len() {
+            self.selves.resize(count * self.shape.width, 0.0);
+            self.partners.push(NOTHING);
+            self.keys.resize(count * slots, NOTHING);
+            self.events.resize(count * slots, NOTHING);
+            self.vectors.resize(count * slots * self.shape.neighbour_width, 0.0);
+        }
         row
     }
 
@@ -308,8 +300,7 @@ impl Caches {
 
     /// Writes everything.
     pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
-        let nodes: Vec<u32> = self.nodes.iter().map(|node| node.0).collect();
-        checkpoint.push_u32("state.nodes", nodes);
+        self.nodes.save(checkpoint);
         checkpoint.push_f32("state.selves", &self.selves);
         checkpoint.push_u32("state.partners", &self.partners);
         checkpoint.push_u32("state.keys", &self.keys);
@@ -321,9 +312,7 @@ impl Caches {
 
     /// Takes over what [`Caches::save`] wrote, with at most so many features of an event.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>, most: usize) -> Result<()> {
-        for node in checkpoint.nodes("state.nodes")? {
-            self.row_or_new(node);
-        }
+        self.nodes = NodeRows::load(checkpoint)?;
         self.selves = checkpoint.take_f32("state.selves")?;
         self.partners = checkpoint.u32("state.partners")?.to_vec();
         self.keys = checkpoint.u32("state.keys")?.to_vec();
@@ -335,7 +324,6 @@ impl Caches {
         let (rows, slots) = (self.nodes.len(), self.nodes.len() * self.shape.slots());
         let features = self.feature_width() * self.times.len();
         for (what, left, right) in [
-            ("stored nodes and their rows", checkpoint.u32("state.nodes")?.len(), rows),
             ("numbers of stored self vectors", self.selves.len(), rows * self.shape.width),
             ("stored nodes and whom they met last", self.partners.len(), rows),
             ("stored slots and their keys", self.keys.len(), slots),

@@ -415,24 +415,15 @@ impl NatHead {
         lists: &mut Lists,
     ) -> Vec<Arc<Kept>> {
         let stamp = (context.parameters.version(), context.past.log_identity());
-        let mut kept = caches.kept.get(stamp, nodes.iter().copied());
-        lists.nodes.clear();
-        let unknown: Vec<usize> = (0..nodes.len()).filter(|&place| kept[place].is_none()).collect();
-        unknown.iter().for_each(|&place| {
-            lists.nodes.place(nodes[place]);
-        });
-        if !unknown.is_empty() {
-            let made = self.make_kept(context, caches, folded, lists);
-            for (&place, made) in unknown.iter().zip(made) {
-                kept[place] = Some(made);
-            }
-            let values = unknown.iter().filter_map(|&place| {
-                let kept = kept[place].as_ref()?;
-                Some((nodes[place], Arc::clone(kept), kept.hidden.len() + 2 * kept.keys.len()))
+        caches.kept.get_or_make(stamp, nodes, |unknown| {
+            lists.nodes.clear();
+            unknown.iter().for_each(|&node| {
+                lists.nodes.place(node);
             });
-            caches.kept.insert(stamp, values);
-        }
-        kept.into_iter().map(|kept| kept.expect("kept or made")).collect()
+            let made = self.make_kept(context, caches, folded, lists).into_iter();
+            let size = |kept: &Kept| kept.hidden.len() + 2 * kept.keys.len();
+            made.map(|kept| (Arc::clone(&kept), size(&kept))).collect()
+        })
     }
 
     fn make_kept<'t>(
