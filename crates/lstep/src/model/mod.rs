@@ -29,6 +29,7 @@ pub mod memory;
 mod mlp;
 mod nat;
 mod neighbours;
+mod newest;
 mod objective;
 mod occurrence;
 mod pint;
@@ -40,6 +41,7 @@ mod silence;
 mod tcl;
 mod tgat;
 mod tgn;
+mod tncn;
 mod tpnet;
 mod trainer;
 
@@ -81,6 +83,7 @@ pub use silence::{Moments, Silence};
 pub use tcl::{Tcl, TclConfig, TclHead, TclKind};
 pub use tgat::{FirstLayers, Tgat, TgatConfig, TgatEncoder, TgatKind};
 pub use tgn::{Tgn, TgnConfig, TgnKind};
+pub use tncn::{Tncn, TncnConfig, TncnHead, TncnKind, TncnMode};
 pub use tpnet::{MissingSlots, Projections, Tpnet, TpnetConfig, TpnetHead, TpnetKind};
 pub use trainer::{
     LaneGradients, Learner, Local, Negative, OptimizerConfig, Reduce, TrainBatch, TrainContext,

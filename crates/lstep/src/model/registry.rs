@@ -8,7 +8,7 @@ use super::config::{AnySettings, ModelConfig};
 use super::{
     CawnKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
     HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig, PintKind, PopTrackKind,
-    Session, StreamInfo, TclKind, TgatKind, TgnKind, TpnetKind, Trainer,
+    Session, StreamInfo, TclKind, TgatKind, TgnKind, TncnKind, TpnetKind, Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &DyRepKind,
     &NatKind,
     &PintKind,
+    &TncnKind,
     &TgatKind,
     &DyGFormerKind,
     &CawnKind,

@@ -232,19 +232,9 @@ impl TemporalAttention {
             let nodes = tape.columns(rows, 0..there);
             tape.concat_columns(&[nodes, rest])
         };
-        let folded: Vec<Var> = (0..heads)
-            .map(|number| {
-                let query = tape.columns(query, number * head..(number + 1) * head);
-                let weight = of_head(tape, key_weight, number);
-                tape.matmul(query, weight)
-            })
-            .collect();
-        let folded = tape.concat_columns(&folded);
-        let asked = tape.shape(folded).0;
-        let folded = tape.reshape(folded, asked * heads, width);
-        // The operation divides by the square root of the width it sees, which is not that of a
-        // head.
-        let mut folded = tape.scale(folded, (width as f32 / head as f32).sqrt());
+        let [keys, values]: [Vec<Var>; 2] = [key_weight, value_weight]
+            .map(|weight| (0..heads).map(|number| of_head(tape, weight, number)).collect());
+        let mut folded = fold_query(tape, query, &keys);
         if seen.own.is_none() {
             let same = tape.indices((0..seen.seeds).flat_map(|_| 0..heads as u32));
             folded = tape.gather(folded, same);
@@ -257,14 +247,41 @@ impl TemporalAttention {
             dropout,
         };
         let sums = tape.attention(folded, looked_at, looked_at, geometry);
-        let sums = tape.reshape(sums, seen.seeds, heads * width);
-        let outputs: Vec<Var> = (0..heads)
-            .map(|number| {
-                let sum = tape.columns(sums, number * width..(number + 1) * width);
-                let weight = of_head(tape, value_weight, number);
-                tape.linear(sum, weight, None, Activation::Identity)
-            })
-            .collect();
-        tape.concat_columns(&outputs)
+        apply_to_sums(tape, sums, &values)
     }
+}
+
+/// Queries of heads side by side, [asked, heads head], as queries of what keys are made of, [asked
+/// heads, width]: <q, W_k x> = <W_k^T q, x>. `keys` has W_k [head, width] of each head.
+pub(super) fn fold_query(tape: &mut Tape<'_>, query: Var, keys: &[Var]) -> Var {
+    let (head, width) = tape.shape(keys[0]);
+    let folded: Vec<Var> = keys
+        .iter()
+        .enumerate()
+        .map(|(number, &weight)| {
+            let query = tape.columns(query, number * head..(number + 1) * head);
+            tape.matmul(query, weight)
+        })
+        .collect();
+    let folded = tape.concat_columns(&folded);
+    let asked = tape.shape(folded).0;
+    let folded = tape.reshape(folded, asked * keys.len(), width);
+    // The operation divides by the square root of the width it sees, which is not that of a head.
+    tape.scale(folded, (width as f32 / head as f32).sqrt())
+}
+
+/// The outputs of heads side by side, [asked, heads head], from sums of what values are made of,
+/// [asked heads, width]. `values` has W_v [head, width] of each head.
+pub(super) fn apply_to_sums(tape: &mut Tape<'_>, sums: Var, values: &[Var]) -> Var {
+    let (rows, width) = tape.shape(sums);
+    let sums = tape.reshape(sums, rows / values.len(), values.len() * width);
+    let outputs: Vec<Var> = values
+        .iter()
+        .enumerate()
+        .map(|(number, &weight)| {
+            let sum = tape.columns(sums, number * width..(number + 1) * width);
+            tape.linear(sum, weight, None, Activation::Identity)
+        })
+        .collect();
+    tape.concat_columns(&outputs)
 }

@@ -12,6 +12,7 @@ mod predictor;
 pub mod spectrum;
 mod time;
 mod transformer;
+mod transformer_conv;
 mod transformer_encoder;
 
 pub use attention::{AttentionWidths, Neighbourhood, Seen, TemporalAttention};
@@ -22,4 +23,5 @@ pub use mixer::{Mixer, MixerWidths};
 pub use predictor::Predictor;
 pub use time::{TimeEncoder, frequencies};
 pub use transformer::Transformer;
+pub use transformer_conv::{Around, ConvWidths, TransformerConv};
 pub use transformer_encoder::TransformerEncoder;

@@ -28,6 +28,13 @@ impl TimeEncoder {
         TimeEncoder { omega, phase: parameters.add("time.phase", 1, width, Init::Zeros), width }
     }
 
+    /// Adds the same weights, drawn as PyTorch's `Linear(1, width)` draws its own, with which
+    /// PyTorch Geometric's encoder starts: frequencies and phases in [-1, 1).
+    pub fn add_as_linear(parameters: &mut Parameters, width: usize) -> TimeEncoder {
+        let mut drawn = |name: &str| parameters.add(name, 1, width, Init::Linear { inputs: 1 });
+        TimeEncoder { omega: drawn("time.omega"), phase: drawn("time.phase"), width }
+    }
+
     /// How many numbers an encoding has.
     pub fn width(self) -> usize {
         self.width

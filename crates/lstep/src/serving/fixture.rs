@@ -14,6 +14,7 @@ pub(super) fn bundle(model: &str) -> Bundle {
         "graphmixer" => &["model.channels=8", "model.recent=4"],
         "nat" => &["model.first_hop=4", "model.second_hop=3"],
         "pint" => &["model.recent=4", "model.positions=walks"],
+        "tncn" => &["model.recent=4", "model.mode=zero-and-one-hop"],
         "tgn" => &["model.recent=4"],
         "dygformer" => &["model.channel_width=4", "model.longest=8", "model.patch=2"],
         "lstep" | "lstep-pair" => {

@@ -6,8 +6,8 @@ use lstep::event::{Events, Features};
 use lstep::graph::EventLog;
 use lstep::model::{
     Aggregation, DyGFormerConfig, FeatureWidths, GraphMixerConfig, LstepConfig, ModelConfig,
-    Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, TgnConfig, Variant,
-    registry,
+    Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, TgnConfig, TncnConfig,
+    TncnMode, Variant, registry,
 };
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 
@@ -128,6 +128,16 @@ fn small_systems() -> Vec<ModelConfig> {
             ..PintConfig::default()
         }),
         of_fixture("pint"),
+        of_fixture("tncn"),
+        ModelConfig::from(TncnConfig {
+            time_width: 4,
+            node_width: 6,
+            edge_width: 2,
+            recent: 3,
+            hidden: 5,
+            mode: TncnMode::ZeroAndOneHop,
+            ..TncnConfig::default()
+        }),
         ModelConfig::from(TgnConfig {
             time_width: 4,
             node_width: 6,

@@ -6,8 +6,8 @@ use lstep::graph::EventLog;
 use lstep::model::{
     Cawn, CawnConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig,
     GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Nat, NatConfig,
-    Negative, Pint, PintConfig, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig,
-    Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
+    Negative, Pint, PintConfig, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tncn,
+    TncnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -162,6 +162,14 @@ fn pint_is_the_plain_one_with_features_and_without_by_identity_and_by_walks() {
     for fixture in [read!("pint"), read!("pint_featureless"), read!("pint_walks")] {
         let config: &PintConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Pint::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn tncn_is_the_plain_one_with_features_and_without_in_both_modes() {
+    for fixture in [read!("tncn"), read!("tncn_featureless"), read!("tncn_zero_and_one_hop")] {
+        let config: &TncnConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Tncn::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

@@ -173,6 +173,7 @@ pub const RECIPES: &[Recipe] = &[
             ("CAWN", "cawn"),
             ("TCL", "tcl"),
             ("NAT", "nat"),
+            ("TNCN", "tncn"),
             ("GraphMixer", "graphmixer"),
             ("DyGFormer", "dygformer"),
             ("L-STEP", "lstep"),
