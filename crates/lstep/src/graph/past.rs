@@ -65,6 +65,11 @@ impl<'log> Past<'log> {
         self.horizon
     }
 
+    /// The number of the first event that a question at a time may not see. O(log events).
+    pub fn first_hidden(&self, time: Time) -> u32 {
+        self.log.first_at(time).min(self.horizon)
+    }
+
     /// Which log this is a view of: a memory of what was computed from it holds for no other one.
     pub(crate) fn log_identity(&self) -> u64 {
         self.log.identity()

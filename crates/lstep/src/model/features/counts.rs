@@ -18,22 +18,22 @@ pub const WIDTH: usize = 5 + 3 + 2 + 4 * 3 + 2 * DECAYS.len();
 /// How many numbers describe a source's recent neighbours.
 pub const NEIGHBOUR_WIDTH: usize = 3 + DECAYS.len();
 /// After how many events for each node a decayed count is down to a half.
-const DECAYS: [f64; 3] = [0.25, 2.0, 16.0];
+pub(super) const DECAYS: [f64; 3] = [0.25, 2.0, 16.0];
 
 /// How often something was seen, and when last.
 #[derive(Debug, Clone, Copy)]
-struct Trace {
-    count: u32,
-    event: u32,
-    time: Time,
+pub(super) struct Trace {
+    pub count: u32,
+    pub event: u32,
+    pub time: Time,
 }
 
 /// A node in one role.
 #[derive(Debug, Clone, Copy)]
-struct Role {
-    trace: Option<Trace>,
+pub(super) struct Role {
+    pub trace: Option<Trace>,
     /// As of the trace's event.
-    decayed: [f32; DECAYS.len()],
+    pub decayed: [f32; DECAYS.len()],
 }
 
 const UNSEEN: Role = Role { trace: None, decayed: [0.0; DECAYS.len()] };
@@ -50,10 +50,10 @@ pub struct Side {
 /// All counts.
 #[derive(Debug, Clone)]
 pub struct Counts {
-    events: u32,
+    pub(super) events: u32,
     /// What is left of a count after an event, as a logarithm.
-    rates: [f32; DECAYS.len()],
-    pairs: FxHashMap<u64, Trace>,
+    pub(super) rates: [f32; DECAYS.len()],
+    pub(super) pairs: FxHashMap<u64, Trace>,
     sources: Vec<Role>,
     destinations: Vec<Role>,
 }
@@ -69,15 +69,17 @@ impl Counts {
         }
     }
 
-    pub fn observe(&mut self, event: &Event) {
+    /// Takes in an event, and tells whether its pair is new.
+    pub fn observe(&mut self, event: &Event) -> bool {
         let (now, rates) = (self.events, self.rates);
         let leave = |trace: Option<Trace>| Trace {
             count: trace.map_or(0, |trace| trace.count).saturating_add(1),
             event: now,
             time: event.time,
         };
-        let pair = self.pairs.entry(pair_key(event.source, event.destination));
-        pair.and_modify(|trace| *trace = leave(Some(*trace))).or_insert_with(|| leave(None));
+        let pair = pair_key(event.source, event.destination);
+        let before = self.pairs.get(&pair).copied();
+        self.pairs.insert(pair, leave(before));
         for (roles, node) in
             [(&mut self.sources, event.source), (&mut self.destinations, event.destination)]
         {
@@ -90,6 +92,12 @@ impl Counts {
                 Role { trace: Some(leave(role.trace)), decayed: decayed.map(|count| count + 1.0) };
         }
         self.events = self.events.saturating_add(1);
+        before.is_none()
+    }
+
+    /// A node as source and as destination.
+    pub(super) fn roles(&self, node: NodeId) -> [Role; 2] {
+        [role(&self.sources, node), role(&self.destinations, node)]
     }
 
     /// The features of a source, whoever the candidate is.
@@ -134,12 +142,12 @@ impl Counts {
         let met = |trace: Option<&Trace>| f32::from(u8::from(trace.is_some()));
         out.put(met(forth));
         out.count(forth.map_or(0, |trace| trace.count));
-        out.put(self.recency_by_events(forth));
+        out.put(since_events(forth, self.events));
         out.put(since(forth, source.time(), span));
         out.put(met(forth) * met(back));
         out.put(met(back));
         out.count(back.map_or(0, |trace| trace.count));
-        out.put(self.recency_by_events(back));
+        out.put(since_events(back, self.events));
 
         let (v_out, v_in) = (role(&self.sources, candidate), role(&self.destinations, candidate));
         let share = |whole: u32| forth.map_or(0, |trace| trace.count) as f32 / whole.max(1) as f32;
@@ -154,21 +162,13 @@ impl Counts {
     fn role_features(&self, role: &Role, now: Time, span: f64) -> [f32; 3] {
         [
             log_count(role.count()),
-            self.recency_by_events(role.trace.as_ref()),
+            since_events(role.trace.as_ref(), self.events),
             since(role.trace.as_ref(), now, span),
         ]
     }
 
     fn decayed(&self, role: &Role) -> [f32; DECAYS.len()] {
-        let mut counts = role.decayed_at(self.events, self.rates);
-        signed_logs(&mut counts);
-        counts.map(|log| log * LOG_SCALE)
-    }
-
-    /// One for the newest event, zero a million events ago and for what never was.
-    fn recency_by_events(&self, trace: Option<&Trace>) -> f32 {
-        let since = |trace: &Trace| f64::from(self.events - trace.event);
-        trace.map_or(0.0, |trace| (1.0 - since(trace).ln() / 1e6f64.ln()) as f32)
+        logs(role.decayed_at(self.events, self.rates))
     }
 
     /// Writes everything into a checkpoint; pairs by key, so that equal counts are equal bytes.
@@ -269,21 +269,33 @@ fn read(counts: &[u32], times: &[u64], events: u32) -> Result<Vec<Trace>> {
     counts.iter().zip(times).map(trace).collect()
 }
 
+/// Decayed counts as features.
+pub(super) fn logs(mut counts: [f32; DECAYS.len()]) -> [f32; DECAYS.len()] {
+    signed_logs(&mut counts);
+    counts.map(|log| log * LOG_SCALE)
+}
+
 fn role(roles: &[Role], node: NodeId) -> Role {
     roles.get(node.index()).copied().unwrap_or(UNSEEN)
 }
 
 /// By the clock: one now, zero a training span ago and for what never was.
-fn since(trace: Option<&Trace>, now: Time, span: f64) -> f32 {
+pub(super) fn since(trace: Option<&Trace>, now: Time, span: f64) -> f32 {
     trace.map_or(0.0, |trace| recency(now, trace.time.min(now), span))
 }
 
+/// By events: one for the newest before `now`, zero a million events ago and for what never was.
+pub(super) fn since_events(trace: Option<&Trace>, now: u32) -> f32 {
+    let since = |trace: &Trace| f64::from(now - trace.event);
+    trace.map_or(0.0, |trace| (1.0 - since(trace).ln() / 1e6f64.ln()) as f32)
+}
+
 impl Role {
-    fn count(&self) -> u32 {
+    pub(super) fn count(&self) -> u32 {
         self.trace.map_or(0, |trace| trace.count)
     }
 
-    fn decayed_at(&self, now: u32, rates: [f32; DECAYS.len()]) -> [f32; DECAYS.len()] {
+    pub(super) fn decayed_at(&self, now: u32, rates: [f32; DECAYS.len()]) -> [f32; DECAYS.len()] {
         let since = self.trace.map_or(0.0, |trace| (now - trace.event) as f32);
         let mut decayed = self.decayed;
         decayed.iter_mut().zip(rates).for_each(|(count, rate)| *count *= (rate * since).exp());

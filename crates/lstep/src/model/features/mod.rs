@@ -9,6 +9,7 @@
 //! [`Mlp`](super::Mlp). Nothing here looks at labels or at other rows.
 
 mod counts;
+mod fresh;
 mod history;
 mod walks;
 
@@ -20,6 +21,7 @@ use crate::graph::{Past, Seed};
 use crate::model::StreamInfo;
 use crate::model::checks::within;
 use counts::Counts;
+use fresh::Habits;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -41,6 +43,11 @@ pub struct PairConfig {
     /// stored before this switch existed do not name it, and mean off.
     #[serde(default, alias = "company")]
     pub neighbour_popularity: bool,
+    /// The same counts brought up to the query's time, and habits: how many partners a node has
+    /// had, since when it is there, how often it turns to somebody new. Needs `counts`. Settings
+    /// stored before this switch existed do not name it, and mean off.
+    #[serde(default)]
+    pub fresh: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
     /// Whether the two positions are compared.
@@ -57,6 +64,7 @@ impl Default for PairConfig {
             history: 64,
             counts: true,
             neighbour_popularity: true,
+            fresh: true,
             walks: 64,
             positions: true,
             hidden: 64,
@@ -69,6 +77,10 @@ impl PairConfig {
     /// Refuses values that the model cannot have.
     pub fn check(&self) -> Result<()> {
         within(&[("model.pair.hidden", self.hidden, 1), ("model.pair.walks", self.walks, 0)])?;
+        if self.fresh && !self.counts {
+            let remedy = "they are counts: model.pair.counts has to be on, too";
+            return Err(Error::setting("model.pair.fresh", true, remedy));
+        }
         if !self.walks.is_multiple_of(64) {
             return Err(Error::setting(
                 "model.pair.walks",
@@ -92,7 +104,8 @@ impl PairConfig {
         let counts = if self.counts { counts::WIDTH } else { 0 };
         let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
         let neighbours = if self.neighbour_popularity { counts::NEIGHBOUR_WIDTH } else { 0 };
-        history + counts + walks + neighbours
+        let fresh = if self.fresh { fresh::WIDTH } else { 0 };
+        history + counts + fresh + walks + neighbours
     }
 }
 
@@ -103,6 +116,7 @@ pub struct PairState {
     /// The time from the first training event to the last, the unit of all recencies.
     span: f64,
     counts: Counts,
+    habits: Habits,
     walks: Walks,
 }
 
@@ -114,6 +128,7 @@ impl PairState {
             config: config.clone(),
             span: if span > 0.0 { span } else { 1.0 },
             counts: Counts::new(info.nodes),
+            habits: Habits::default(),
             walks: Walks::new(config.walks, info.nodes),
         }
     }
@@ -125,7 +140,10 @@ impl PairState {
                 self.walks.observe(event);
             }
             if self.config.counts || self.config.neighbour_popularity {
-                self.counts.observe(event);
+                let is_new = self.counts.observe(event);
+                if self.config.fresh {
+                    self.habits.observe(event, is_new);
+                }
             }
         }
     }
@@ -154,6 +172,9 @@ impl PairState {
                 if let Some(counts) = &side.counts {
                     self.counts.write_features(counts, candidate, &mut row);
                 }
+                if let Some(fresh) = &side.fresh {
+                    self.habits.write_features(&self.counts, past, fresh, candidate, &mut row);
+                }
                 if let Some(walks) = &side.walks {
                     self.walks.write_features(walks, &self.walks.side(candidate), &mut row);
                 }
@@ -169,6 +190,7 @@ impl PairState {
             history: (self.config.history > 0)
                 .then(|| history::Side::new(past, seed, self.config.history, self.span)),
             counts: self.config.counts.then(|| self.counts.side(seed, self.span)),
+            fresh: self.config.fresh.then(|| self.habits.side(&self.counts, past, seed, self.span)),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node())),
             neighbours: self.config.neighbour_popularity.then(|| {
                 let partners =
@@ -181,12 +203,18 @@ impl PairState {
     /// Writes everything into a checkpoint.
     pub fn save<'a>(&'a self, checkpoint: &mut Checkpoint<'a>) {
         self.counts.save(checkpoint);
+        if self.config.fresh {
+            self.habits.save(checkpoint);
+        }
         self.walks.save(checkpoint);
     }
 
     /// Takes over what [`PairState::save`] wrote for the same settings.
     pub fn load(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<()> {
         self.counts.load(checkpoint)?;
+        if self.config.fresh {
+            self.habits.load(checkpoint)?;
+        }
         self.walks.load(checkpoint)
     }
 }
@@ -196,6 +224,7 @@ struct SourceSide<'a> {
     seed: Seed,
     history: Option<history::Side<'a>>,
     counts: Option<counts::Side>,
+    fresh: Option<fresh::Side<'a>>,
     walks: Option<walks::Side<'a>>,
     neighbours: Option<[f32; counts::NEIGHBOUR_WIDTH]>,
 }
