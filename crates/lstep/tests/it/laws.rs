@@ -71,6 +71,7 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         counts: false,
         neighbour_popularity: false,
         fresh: false,
+        transitions: false,
         walks: 0,
         positions: false,
         hidden: 5,
@@ -82,6 +83,7 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
             counts: true,
             neighbour_popularity: true,
             fresh: true,
+            transitions: true,
             walks: 64,
             positions: true,
             ..nothing.clone()
@@ -89,6 +91,7 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         PairConfig { history: 4, ..nothing.clone() },
         PairConfig { counts: true, ..nothing.clone() },
         PairConfig { counts: true, fresh: true, ..nothing.clone() },
+        PairConfig { transitions: true, ..nothing.clone() },
         PairConfig { neighbour_popularity: true, ..nothing.clone() },
         PairConfig { walks: 64, ..nothing.clone() },
         PairConfig { positions: true, ..nothing },

@@ -11,6 +11,7 @@
 mod counts;
 mod fresh;
 mod history;
+mod transitions;
 mod walks;
 
 use super::batch::PairBatch;
@@ -25,6 +26,7 @@ use fresh::Habits;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
+use transitions::Transitions;
 use walks::Walks;
 
 /// How many of a source's newest neighbours are looked at.
@@ -48,6 +50,10 @@ pub struct PairConfig {
     /// stored before this switch existed do not name it, and mean off.
     #[serde(default)]
     pub fresh: bool,
+    /// Which destinations follow which, for all sources: how likely the candidate is after the
+    /// source's latest destinations. Settings stored before this switch existed mean off.
+    #[serde(default)]
+    pub transitions: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
     /// Whether the two positions are compared.
@@ -65,6 +71,7 @@ impl Default for PairConfig {
             counts: true,
             neighbour_popularity: true,
             fresh: true,
+            transitions: true,
             walks: 64,
             positions: true,
             hidden: 64,
@@ -105,7 +112,8 @@ impl PairConfig {
         let walks = if self.walks > 0 { walks::WIDTH } else { 0 };
         let neighbours = if self.neighbour_popularity { counts::NEIGHBOUR_WIDTH } else { 0 };
         let fresh = if self.fresh { fresh::WIDTH } else { 0 };
-        history + counts + fresh + walks + neighbours
+        let transitions = if self.transitions { transitions::WIDTH } else { 0 };
+        history + counts + fresh + transitions + walks + neighbours
     }
 }
 
@@ -117,6 +125,7 @@ pub struct PairState {
     span: f64,
     counts: Counts,
     habits: Habits,
+    transitions: Transitions,
     walks: Walks,
 }
 
@@ -129,6 +138,7 @@ impl PairState {
             span: if span > 0.0 { span } else { 1.0 },
             counts: Counts::new(info.nodes),
             habits: Habits::default(),
+            transitions: Transitions::new(info.nodes),
             walks: Walks::new(config.walks, info.nodes),
         }
     }
@@ -138,6 +148,9 @@ impl PairState {
         for event in step {
             if self.config.walks > 0 {
                 self.walks.observe(event);
+            }
+            if self.config.transitions {
+                self.transitions.observe(event);
             }
             if self.config.counts || self.config.neighbour_popularity {
                 let is_new = self.counts.observe(event);
@@ -175,6 +188,9 @@ impl PairState {
                 if let Some(fresh) = &side.fresh {
                     self.habits.write_features(&self.counts, past, fresh, candidate, &mut row);
                 }
+                if let Some(transitions) = &side.transitions {
+                    self.transitions.write_features(transitions, candidate, &mut row);
+                }
                 if let Some(walks) = &side.walks {
                     self.walks.write_features(walks, &self.walks.side(candidate), &mut row);
                 }
@@ -191,6 +207,7 @@ impl PairState {
                 .then(|| history::Side::new(past, seed, self.config.history, self.span)),
             counts: self.config.counts.then(|| self.counts.side(seed, self.span)),
             fresh: self.config.fresh.then(|| self.habits.side(&self.counts, past, seed, self.span)),
+            transitions: self.config.transitions.then(|| self.transitions.side(past, seed)),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node())),
             neighbours: self.config.neighbour_popularity.then(|| {
                 let partners =
@@ -206,6 +223,9 @@ impl PairState {
         if self.config.fresh {
             self.habits.save(checkpoint);
         }
+        if self.config.transitions {
+            self.transitions.save(checkpoint);
+        }
         self.walks.save(checkpoint);
     }
 
@@ -214,6 +234,9 @@ impl PairState {
         self.counts.load(checkpoint)?;
         if self.config.fresh {
             self.habits.load(checkpoint)?;
+        }
+        if self.config.transitions {
+            self.transitions.load(checkpoint)?;
         }
         self.walks.load(checkpoint)
     }
@@ -225,6 +248,7 @@ struct SourceSide<'a> {
     history: Option<history::Side<'a>>,
     counts: Option<counts::Side>,
     fresh: Option<fresh::Side<'a>>,
+    transitions: Option<transitions::Side>,
     walks: Option<walks::Side<'a>>,
     neighbours: Option<[f32; counts::NEIGHBOUR_WIDTH]>,
 }
