@@ -160,6 +160,13 @@ impl NewestLists {
     }
 }
 
+/// The events of [`ListBlocks`] on a tape: encodings of their times, and their features.
+#[derive(Debug, Clone, Copy)]
+pub struct Edges {
+    times: Var,
+    features: Option<Var>,
+}
+
 /// The lists of some nodes in blocks of the same number of rows, as a
 /// [`TransformerConv`](crate::nn::TransformerConv) takes them.
 #[derive(Debug, Default)]
@@ -204,28 +211,32 @@ impl ListBlocks {
         }
     }
 
-    /// What the layer looks at, with gaps as `unit` counts them. `own` has the places of those who
-    /// are asked.
-    pub fn around(
+    /// What all events look like, with gaps as `unit` counts them.
+    pub fn edges(
         &self,
         tape: &mut Tape<'_>,
-        nodes: Var,
-        own: &[u32],
         time: TimeEncoder,
         unit: impl Fn(f64) -> f64,
-    ) -> Around {
+    ) -> Edges {
         let gaps = tape.times(self.gaps.iter().map(|&gap| unit(gap)));
         let times = time.apply(tape, gaps);
         let width = self.feature_width;
         let features =
             (width > 0).then(|| tape.constant(self.partners.len(), width, &self.features));
+        Edges { times, features }
+    }
+
+    /// What the layer looks at if only the first so many are asked, given the vectors of nodes, of
+    /// which those that are asked are first.
+    pub fn around(&self, tape: &mut Tape<'_>, nodes: Var, asked: usize, edges: Edges) -> Around {
+        let seen = asked * self.rows;
         Around {
             nodes,
-            own: tape.indices(own.iter().copied()),
-            partners: tape.indices(self.partners.iter().copied()),
-            times,
-            features,
-            counts: tape.indices(self.counts.iter().copied()),
+            asked,
+            partners: tape.indices(self.partners[..seen].iter().copied()),
+            times: tape.rows(edges.times, 0..seen),
+            features: edges.features.map(|features| tape.rows(features, 0..seen)),
+            counts: tape.indices(self.counts[..asked].iter().copied()),
             rows: self.rows,
         }
     }

@@ -6,9 +6,10 @@
 
 use super::config::{AnySettings, ModelConfig};
 use super::{
-    CawnKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind, GraphMixerKind,
-    HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig, PintKind, PopTrackKind,
-    Session, StreamInfo, TclKind, TgatKind, TgnKind, TncnKind, TpnetKind, Trainer,
+    CawnKind, CtanKind, DyGFormerKind, DyRepKind, EdgeBankKind, FeatureWidths, FreeDyGKind,
+    GraphMixerKind, HeuristicKind, JodieKind, LSTEP, LSTEP_PAIR, NatKind, OptimizerConfig,
+    PintKind, PopTrackKind, Session, StreamInfo, TclKind, TgatKind, TgnKind, TncnKind, TpnetKind,
+    Trainer,
 };
 use crate::error::{Error, Remedy, Result};
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub static MODELS: &[&dyn AnyModelKind] = &[
     &NatKind,
     &PintKind,
     &TncnKind,
+    &CtanKind,
     &TgatKind,
     &DyGFormerKind,
     &CawnKind,

@@ -50,10 +50,10 @@ pub struct ConvWidths {
 /// first.
 #[derive(Debug, Clone, Copy)]
 pub struct Around {
-    /// Vectors of nodes, [n, node width].
+    /// Vectors of nodes, [n, node width]; those that are asked are first.
     pub nodes: Var,
-    /// The row of each node that is asked.
-    pub own: Indices,
+    /// How many nodes are asked.
+    pub asked: usize,
     /// The row of each edge's other node, any row where there is no edge.
     pub partners: Indices,
     /// The encoding of each edge's time, [asked rows, width]: the first features of an edge.
@@ -82,7 +82,7 @@ impl TransformerConv {
 
     /// The layer of the nodes that are asked, [asked, out].
     pub fn apply(self, tape: &mut Tape<'_>, around: Around, dropout: f32) -> Var {
-        let own = tape.gather(around.nodes, around.own);
+        let own = tape.rows(around.nodes, 0..around.asked);
         let attended = self.attend(tape, own, around, dropout);
         match self.root {
             None => attended,

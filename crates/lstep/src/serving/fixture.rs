@@ -15,6 +15,7 @@ pub(super) fn bundle(model: &str) -> Bundle {
         "nat" => &["model.first_hop=4", "model.second_hop=3"],
         "pint" => &["model.recent=4", "model.positions=walks"],
         "tncn" => &["model.recent=4", "model.mode=zero-and-one-hop"],
+        "ctan" => &["model.recent=4", "model.iterations=2"],
         "tgn" => &["model.recent=4"],
         "dygformer" => &["model.channel_width=4", "model.longest=8", "model.patch=2"],
         "lstep" | "lstep-pair" => {

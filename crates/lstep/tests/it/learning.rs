@@ -54,7 +54,7 @@ fn trainer(model: &str, log: &EventLog, split: &Split) -> (Box<dyn Trainer>, Tra
 
 /// Models that take a millisecond for a pair or more, without optimisation: asked and taught less.
 fn is_slow(model: &str) -> bool {
-    let fast = ["lstep", "lstep-pair", "tgn", "jodie", "dyrep", "nat", "tncn"];
+    let fast = ["lstep", "lstep-pair", "tgn", "jodie", "dyrep", "nat", "tncn", "ctan"];
     learned_names().any(|name| name == model) && !fast.contains(&model)
 }
 

@@ -4,10 +4,10 @@
 use lstep::event::{Event, Events, Features, NodeId, Time};
 use lstep::graph::EventLog;
 use lstep::model::{
-    Cawn, CawnConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG, FreeDyGConfig,
-    GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Nat, NatConfig,
-    Negative, Pint, PintConfig, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn, TgnConfig, Tncn,
-    TncnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
+    Cawn, CawnConfig, Ctan, CtanConfig, DyGFormer, DyGFormerConfig, DyRep, DyRepConfig, FreeDyG,
+    FreeDyGConfig, GraphMixer, GraphMixerConfig, Jodie, JodieConfig, Learner, ModelConfig, Nat,
+    NatConfig, Negative, Pint, PintConfig, StreamInfo, Tcl, TclConfig, Tgat, TgatConfig, Tgn,
+    TgnConfig, Tncn, TncnConfig, Tpnet, TpnetConfig, TrainBatch, TrainContext, registry,
 };
 use lstep::query::Queries;
 use lstep_tensor::{DropoutKey, Gradients};
@@ -170,6 +170,14 @@ fn tncn_is_the_plain_one_with_features_and_without_in_both_modes() {
     for fixture in [read!("tncn"), read!("tncn_featureless"), read!("tncn_zero_and_one_hop")] {
         let config: &TncnConfig = fixture.config.settings().expect("a fixture of its own");
         compare(Tncn::new(config.clone(), 0).expect("right settings"), &fixture);
+    }
+}
+
+#[test]
+fn ctan_is_the_plain_one_with_features_and_without_over_one_hop_and_more() {
+    for fixture in [read!("ctan"), read!("ctan_featureless"), read!("ctan_three_iterations")] {
+        let config: &CtanConfig = fixture.config.settings().expect("a fixture of its own");
+        compare(Ctan::new(config.clone(), 0).expect("right settings"), &fixture);
     }
 }
 

@@ -55,7 +55,7 @@ use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, ObserveScr
 use super::memory::{Cell, CellKind, Places};
 use super::newest::{ListBlocks, NewestLists};
 use super::scratch::FeatureWidths;
-use super::{Composite, StreamInfo};
+use super::{Composite, StreamInfo, feature_rows};
 use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::{Error, Result};
 use crate::event::{Event, NodeId};
@@ -261,10 +261,13 @@ impl TncnHead {
         blocks: &mut ListBlocks,
     ) -> Var {
         nodes.clear();
-        let own: Vec<u32> = rows.iter().map(|&row| nodes.place(row)).collect();
+        rows.iter().for_each(|&row| {
+            nodes.place(row);
+        });
         blocks.fill(&state.lists, rows, |row| nodes.place(Some(row)));
         let vectors = self.read(tape, state, nodes.items());
-        let around = blocks.around(tape, vectors, &own, self.time, |gap| gap);
+        let edges = blocks.edges(tape, self.time, |gap| gap);
+        let around = blocks.around(tape, vectors, rows.len(), edges);
         self.conv.apply(tape, around, self.config.dropout as f32)
     }
 
@@ -281,11 +284,7 @@ impl TncnHead {
             let made = self.encode(tape, state, missing, nodes, blocks);
             tape.value(made).iter_rows().map(|row| (Arc::from(row), width)).collect()
         });
-        tape.input(kept.len(), width, |values| {
-            for (row, kept) in values.chunks_mut(width).zip(&kept) {
-                row.copy_from_slice(kept);
-            }
-        })
+        feature_rows::feature_rows(tape, width, kept.iter().map(|kept| &kept[..]))
     }
 
     /// Logits from encodings.

@@ -139,7 +139,7 @@ fn a_folder_has_one_run_that_writes_and_any_number_that_read() {
 fn a_number_that_was_changed_in_a_checkpoint_never_hurts_a_run_that_resumes() {
     let place = tempfile::tempdir().expect("a folder");
     let stream = stream();
-    let small: [(&str, &[&str]); 8] = [
+    let small: [(&str, &[&str]); 9] = [
         ("lstep-pair", &["model.position_width=8", "model.snapshots=6", "model.recent=4"]),
         ("tgn", &["model.recent=4"]),
         ("tpnet", &["model.recent=4", "model.node_width=8", "model.projection_width=8"]),
@@ -147,6 +147,7 @@ fn a_number_that_was_changed_in_a_checkpoint_never_hurts_a_run_that_resumes() {
         ("pint", &["model.node_width=8", "model.recent=4", "model.positions=walks"]),
         ("nat", &["model.node_width=8", "model.first_hop=4", "model.second_hop=3"]),
         ("tncn", &["model.node_width=8", "model.hidden=8", "model.recent=4"]),
+        ("ctan", &["model.node_width=8", "model.time_width=8", "model.recent=4"]),
         ("graphmixer", lstep_testkit::small::GRAPHMIXER),
     ];
     for (number, (model, settings)) in small.into_iter().enumerate() {
