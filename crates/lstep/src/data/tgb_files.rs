@@ -87,7 +87,7 @@ fn numbered_from_zero(data: &Dataset) -> Result<Dataset> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{EvalScope, Part, Setting, Strategy};
+    use crate::protocol::{EvalPass, EvalScope, Part, Setting, Strategy};
     use crate::read::synthetic::{SyntheticConfig, generate};
 
     fn synthetic(sources: Option<u32>) -> Dataset {
@@ -114,17 +114,17 @@ mod tests {
             settings: vec![Setting::Transductive],
             strategies: vec![Strategy::Tgb],
         };
-        let query_sets = |folder: Option<PathBuf>| {
-            // Another number than the files hold: whoever generates would not get the same lists.
+        let query_sets = |folder: Option<PathBuf>, per_event: usize| {
             let protocol =
-                TgbProtocol { per_event: 7, ..TgbProtocol::for_dataset("tgbl-sample", folder) };
+                TgbProtocol { per_event, ..TgbProtocol::for_dataset("tgbl-sample", folder) };
             let split = protocol.split(subject).expect("three parts");
             protocol
                 .passes(subject, &split, &asked)
                 .expect("negatives for every event")
                 .swap_remove(0)
         };
-        let (read, made) = (query_sets(Some(folder.path().into())), query_sets(None));
+        // Another number than the files hold: whoever generates would not get the same lists.
+        let (read, made) = (query_sets(Some(folder.path().into()), 7), query_sets(None, 7));
         assert_eq!(read.query_sets.len(), 2);
         for (query_set, count) in read
             .query_sets
@@ -134,6 +134,10 @@ mod tests {
         {
             assert_eq!(query_set.negatives().pairs(), count * query_set.asked().len());
         }
+        let drawn = |pass: &EvalPass| pass.query_sets.iter().all(|set| set.negatives().generated);
+        assert!(drawn(&made) && !drawn(&read));
+        // Whoever asks about every destination draws nothing.
+        assert!(!drawn(&query_sets(None, 1_000)) && drawn(&query_sets(None, 100)));
     }
 
     #[test]

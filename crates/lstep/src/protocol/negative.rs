@@ -56,7 +56,7 @@ pub struct Negatives {
     /// Absent where every negative has the true event's source.
     sources: Option<Vec<NodeId>>,
     destinations: Vec<NodeId>,
-    /// Whether they were made by TGB's rule because there was no file of them.
+    /// Whether they were drawn by TGB's rule because there was no file of them.
     pub generated: bool,
     /// How many were drawn at random because history had too few pairs.
     pub filled: usize,

@@ -7,7 +7,7 @@ use lstep::graph::EventLog;
 use lstep::model::{
     Aggregation, DyGFormerConfig, FeatureWidths, GraphMixerConfig, LstepConfig, ModelConfig,
     Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, TgnConfig, TncnConfig,
-    TncnMode, Variant, registry,
+    TncnMode, Untouched, Variant, registry,
 };
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 
@@ -59,6 +59,9 @@ fn small_lsteps() -> Vec<ModelConfig> {
                 models.push(ModelConfig::from(mlp));
             }
         }
+    }
+    for untouched in [Untouched::Approximate, Untouched::Zero] {
+        models.push(ModelConfig::from(LstepConfig { untouched, ..small.clone() }));
     }
     models.extend(small_pairs(&small));
     models

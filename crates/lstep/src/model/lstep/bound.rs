@@ -117,11 +117,14 @@ impl FilterBound {
             return 0.0;
         }
         let first = self.reach[0] * distance(old.at(0), new.at(0));
-        let changes = new.runs.iter().filter(|run| run[1] > 0).map(|run| {
-            let slot = run[1] as usize;
-            self.reach[slot] * distance(new.at(slot - 1), new.at(slot))
-        });
-        first + changes.sum::<f64>()
+        let edges = new.runs.iter().flat_map(|run| [run[1] as usize, run[2] as usize]);
+        let mut edges: Vec<usize> =
+            edges.filter(|&slot| slot > 0 && slot < self.reach.len()).collect();
+        // A run that begins where another one ends is one change.
+        edges.sort_unstable();
+        edges.dedup();
+        let change = |slot: usize| self.reach[slot] * distance(new.at(slot - 1), new.at(slot));
+        first + edges.into_iter().map(change).sum::<f64>()
     }
 }
 

@@ -28,6 +28,20 @@ pub enum Scope {
     All,
 }
 
+/// What is stored in a snapshot for a node that has a position and that the step did not update.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untouched {
+    /// Its old position. Equal positions in a row do not tell in which steps it was active.
+    #[default]
+    Keep,
+    /// The approximation p~ that the filter makes of its earlier positions. As slow, and as large,
+    /// as scope `all`.
+    Approximate,
+    /// Zeros: a position stands only in the snapshot that made it.
+    Zero,
+}
+
 /// Which parts of the encoder are used: the paper's ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -38,6 +52,12 @@ pub enum Variant {
     PositionOnly,
     /// Only node and link features ("w/o LPE").
     NoPosition,
+}
+
+impl Untouched {
+    fn is_keep(&self) -> bool {
+        *self == Untouched::Keep
+    }
 }
 
 /// What makes one vector of the recent events around a node, before it changes the node's position.
@@ -86,6 +106,9 @@ pub struct LstepConfig {
     /// better (one seed), and takes several times the time and memory
     /// (docs/experiments/013-scope.md).
     pub scope: Scope,
+    /// What a snapshot has for nodes that were not updated.
+    #[serde(default, skip_serializing_if = "Untouched::is_keep")]
+    pub untouched: Untouched,
     /// Which parts are used.
     pub variant: Variant,
     /// What makes one vector of the recent events around a node; attention needs positions.
@@ -116,6 +139,7 @@ impl Default for LstepConfig {
             filter_deviation: 0.3,
             start: Start::Laplacian,
             scope: Scope::Touched,
+            untouched: Untouched::Keep,
             variant: Variant::Full,
             aggregation: Aggregation::Mlp,
             heads: 2,

@@ -1,7 +1,7 @@
 //! L-STEP and `lstep-pair` in the registry. Both have [`LstepConfig`], and both are stored under
 //! the name `lstep`: a `pair` table is what makes it `lstep-pair`.
 
-use super::{Aggregation, Lstep, LstepConfig, Scope, Variant};
+use super::{Aggregation, Lstep, LstepConfig, Scope, Untouched, Variant};
 use crate::error::Result;
 use crate::model::registry::ModelKind;
 use crate::model::{
@@ -86,7 +86,8 @@ impl ModelKind for LstepKind {
     /// Positions of all snapshots, and a copy. With scope `touched` a node's snapshots are mostly
     /// the same and stored once.
     fn numbers_per_node(&self, settings: &LstepConfig) -> u64 {
-        let snapshots = if settings.scope == Scope::All { settings.snapshots as u64 } else { 2 };
+        let every = settings.scope == Scope::All || settings.untouched == Untouched::Approximate;
+        let snapshots = if every { settings.snapshots as u64 } else { 2 };
         2 * snapshots * settings.position_width as u64
     }
 

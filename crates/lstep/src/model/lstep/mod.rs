@@ -30,7 +30,7 @@ mod position;
 mod released_leak;
 
 pub use bound::{FilterBound, Movement};
-pub use config::{Aggregation, LstepConfig, Scope, Start, Variant};
+pub use config::{Aggregation, LstepConfig, Scope, Start, Untouched, Variant};
 pub use kind::{LSTEP, LSTEP_PAIR, LstepKind};
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
@@ -272,7 +272,8 @@ impl NodeEncoder for LstepEncoder {
 
     fn init(&self, _: &StreamInfo) -> LstepState {
         LstepState {
-            positions: Positions::new(self.config.position_width, self.config.snapshots),
+            positions: Positions::new(self.config.position_width, self.config.snapshots)
+                .lasting(self.config.untouched != Untouched::Zero),
             approximations: NodeCache::new(MOST_APPROXIMATIONS),
             digests: digest::empty(),
             met: NodeSet::default(),
@@ -341,7 +342,7 @@ impl NodeEncoder for LstepEncoder {
         }
         let touched = touched(step);
         let first = state.positions.snapshots() == 0;
-        let nodes: Vec<NodeId> = match self.config.scope {
+        let mut nodes: Vec<NodeId> = match self.config.scope {
             Scope::All if !first => state
                 .met
                 .iter()
@@ -356,6 +357,12 @@ impl NodeEncoder for LstepEncoder {
         let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
         for some in nodes.chunks(AT_ONCE) {
             self.updated(parameters, known, state, (now, some), scratch, &mut vectors);
+        }
+        if self.config.untouched == Untouched::Approximate {
+            let updated: NodeSet = nodes.iter().copied().collect();
+            let others: Vec<NodeId> = state.met.iter().filter(|&n| !updated.contains(n)).collect();
+            vectors.extend(self.approximate_positions(parameters, state, &others));
+            nodes.extend(others);
         }
         Some(Snapshot { nodes, vectors })
     }

@@ -18,6 +18,8 @@ const NONE: u32 = u32::MAX;
 pub struct Positions {
     width: usize,
     window: usize,
+    /// Whether a position holds until the next one, or in its own snapshot alone.
+    lasting: bool,
     /// How many snapshots there have been; the next one has this number.
     snapshots: u32,
     /// The newest row of each node.
@@ -54,6 +56,7 @@ impl Positions {
         Positions {
             width,
             window,
+            lasting: true,
             snapshots: 0,
             newest: Vec::new(),
             rows: Vec::new(),
@@ -61,6 +64,13 @@ impl Positions {
             free: Vec::new(),
             expiring: VecDeque::new(),
         }
+    }
+
+    /// Whether a position holds until the next one; otherwise in its own snapshot alone, and the
+    /// following ones have zeros.
+    #[must_use]
+    pub fn lasting(self, lasting: bool) -> Positions {
+        Positions { lasting, ..self }
     }
 
     /// How many snapshots there have been.
@@ -96,8 +106,9 @@ impl Positions {
         while row != NONE && end > 0 {
             let ChangePoint { since, before } = self.rows[row as usize];
             let start = slot(since).max(0) as u32;
-            if start < end {
-                runs.push([row, start, end]);
+            let last = if self.lasting { end } else { (slot(since) + 1).max(0) as u32 };
+            if start < last {
+                runs.push([row, start, last]);
             }
             (row, end) = (before, start);
         }
@@ -246,14 +257,16 @@ mod tests {
         fn runs_tell_what_copies_of_every_snapshot_would(
             changes in prop::collection::vec(prop::collection::btree_set(0u32..5, 0..4), 1..30),
             window in 1usize..7,
+            lasting: bool,
         ) {
-            let mut positions = Positions::new(1, window);
+            let mut positions = Positions::new(1, window).lasting(lasting);
             let mut copies: Vec<[f32; 6]> = Vec::new();
             for (snapshot, changed) in changes.iter().enumerate() {
                 let nodes: Vec<NodeId> = changed.iter().map(|&node| NodeId(node)).collect();
                 let vectors: Vec<f32> = changed.iter().map(|&node| (snapshot * 10 + node as usize + 1) as f32).collect();
                 positions.push_snapshot(&nodes, &vectors);
-                let mut copy = copies.last().copied().unwrap_or_default();
+                let kept = copies.last().copied().filter(|_| lasting);
+                let mut copy = kept.unwrap_or_default();
                 nodes.iter().zip(&vectors).for_each(|(node, vector)| copy[node.index()] = *vector);
                 copies.push(copy);
                 for node in 0..6 {
