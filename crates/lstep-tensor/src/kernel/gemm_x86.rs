@@ -1,7 +1,9 @@
 //! Tiles of the matrix product for AVX-512 and for AVX2 with FMA.
 //!
-//! Eight rows by three vectors of 16 use 24 of 32 registers for sums, four rows by three vectors of
-//! 8 use 12 of 16; the rest hold the row of B and one element of A, spread by the load itself.
+//! Eight rows by three vectors of 16 use 24 of 32 registers for sums, six rows by two vectors of 8
+//! use 12 of 16; the rest hold the row of B and one element of A, spread by the load itself. Four
+//! rows by three vectors have 12 sums, too, but need all 16 registers, and a compiler then keeps one
+//! sum in memory: every step waits for that store, and products take twice as long.
 
 #![allow(clippy::needless_range_loop, reason = "registers are numbered by row and vector")]
 
@@ -19,7 +21,8 @@ macro_rules! table {
 pub(crate) static AVX512: Tiles =
     Tiles { lanes: 16, vectors: 3, rows: 8, run: table!(avx512: 1 2 3 4 5 6 7 8) };
 
-pub(crate) static AVX2: Tiles = Tiles { lanes: 8, vectors: 3, rows: 4, run: table!(avx2: 1 2 3 4) };
+pub(crate) static AVX2: Tiles =
+    Tiles { lanes: 8, vectors: 2, rows: 6, run: table!(avx2: 1 2 3 4 5 6) };
 
 /// # Safety
 /// The pointers of `tile` must be valid for its sizes and strides, and the processor must have
