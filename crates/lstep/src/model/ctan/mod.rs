@@ -251,15 +251,6 @@ impl CtanEncoder {
     }
 }
 
-/// The distinct nodes of a step, in order.
-fn touched(step: &[Event], nodes: &mut NodePlaces) {
-    nodes.clear();
-    for event in step {
-        nodes.place(event.source);
-        nodes.place(event.destination);
-    }
-}
-
 impl NodeEncoder for CtanEncoder {
     type State = CtanState;
     type Scratch = Lists;
@@ -320,7 +311,7 @@ impl NodeEncoder for CtanEncoder {
         ObserveScratch { workspace, lists, .. }: &mut ObserveScratch<Lists>,
     ) -> Vec<f32> {
         let Lists { asked, nodes, blocks } = lists;
-        touched(step, asked);
+        asked.fill_from(step);
         let mut tape = workspace.infer(parameters);
         let vectors = self.encodings(&mut tape, known.past(), state, asked.items(), nodes, blocks);
         tape.value(vectors).to_vec()
@@ -335,7 +326,7 @@ impl NodeEncoder for CtanEncoder {
         ahead: Vec<f32>,
         ObserveScratch { lists: Lists { asked, .. }, .. }: &mut ObserveScratch<Lists>,
     ) {
-        touched(step, asked);
+        asked.fill_from(step);
         let width = self.config.node_width;
         for (&node, vector) in asked.items().iter().zip(ahead.chunks(width)) {
             match state.lists.nodes().row(node) {

@@ -1,12 +1,13 @@
 //! Features of a pair: numbers about two nodes together, for a head that reads them.
 //!
 //! An encoder sees each node alone, so a predictor has to guess from two vectors whether the nodes
-//! have met. These features say so, from four places, each a switch: the overlap of the two recent
+//! have met. These features say so, from six places, each a switch: the overlap of the two recent
 //! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency
-//! of the pair and of both nodes (`counts.rs`, part of the state), the popularity of the source's
-//! recent neighbours (from the same counts), and sums of random node codes along recent walks
-//! (`walks.rs`, part of the state). They stand behind any encoder, or alone, in
-//! [`Mlp`](super::Mlp). Nothing here looks at labels or at other rows.
+//! of the pair and of both nodes (`counts.rs`, part of the state), the same counts brought up to the
+//! query's time (`fresh.rs`), the popularity of the source's recent neighbours (from the counts),
+//! which destinations follow which (`transitions.rs`, part of the state), and sums of random node
+//! codes along recent walks (`walks.rs`, part of the state). They stand behind any encoder, or
+//! alone, in [`Mlp`](super::Mlp). Nothing here looks at labels or at other rows.
 
 mod counts;
 mod fresh;

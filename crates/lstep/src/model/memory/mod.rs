@@ -183,6 +183,17 @@ impl<K: Copy + Eq + Hash> Places<K> {
     }
 }
 
+impl NodePlaces {
+    /// The nodes of a step in order, in place of those before.
+    pub fn fill_from(&mut self, step: &[Event]) {
+        self.clear();
+        for event in step {
+            self.place(event.source);
+            self.place(event.destination);
+        }
+    }
+}
+
 /// The encoder: memories, their update, and the readout.
 #[derive(Debug, Clone)]
 pub struct MemoryNet<M, R> {

@@ -627,11 +627,7 @@ impl PairHead<NoEncoder> for NatHead {
         step: &[Event],
         ObserveScratch { workspace, lists, .. }: &mut ObserveScratch<Lists>,
     ) {
-        lists.nodes.clear();
-        for event in step {
-            lists.nodes.place(event.source);
-            lists.nodes.place(event.destination);
-        }
+        lists.nodes.fill_from(step);
         lists.fill(caches);
         let mut tape = workspace.infer(parameters);
         let read = self.read(&mut tape, known.past(), caches, lists, 0.0);

@@ -52,7 +52,7 @@ pub use kind::TncnKind;
 use super::batch::PairBatch;
 use super::cache::NodeCache;
 use super::encoder::{Chunk, Encoded, ForwardContext, Mode, NoEncoder, ObserveScratch, PairHead};
-use super::memory::{Cell, CellKind, Places};
+use super::memory::{Cell, CellKind, NodePlaces, Places};
 use super::newest::{ListBlocks, NewestLists};
 use super::scratch::FeatureWidths;
 use super::{Composite, StreamInfo, feature_rows};
@@ -206,22 +206,18 @@ impl TncnHead {
     }
 
     /// m' of distinct rows, [rows, d].
-    fn read(&self, tape: &mut Tape<'_>, state: &TncnState, rows: &[Row]) -> Var {
+    fn read<'s>(&self, tape: &mut Tape<'_>, state: &'s TncnState, rows: &[Row]) -> Var {
         let width = self.config.node_width;
         let known: Vec<u32> = rows.iter().flatten().copied().collect();
         let newest = |row: u32| state.lists.newest(row);
         // The last row is that of a node without events.
         let count = known.len() + 1;
-        let memories = tape.input(count, width, |values| {
-            for (memory, &row) in values.chunks_mut(width).zip(&known) {
-                memory.copy_from_slice(state.memory(row, width));
-            }
-        });
-        let others = tape.input(count, width, |values| {
-            for (memory, &row) in values.chunks_mut(width).zip(&known) {
-                memory.copy_from_slice(state.memory(newest(row).other, width));
-            }
-        });
+        let rows_of = |tape: &mut Tape<'_>, width: usize, of: &dyn Fn(u32) -> &'s [f32]| {
+            let row = |place| known.get(place).map_or(&[][..], |&row| of(row));
+            feature_rows::feature_rows(tape, width, (0..count).map(row))
+        };
+        let memories = rows_of(tape, width, &|row| state.memory(row, width));
+        let others = rows_of(tape, width, &|row| state.memory(newest(row).other, width));
         let waited = known.iter().map(|&row| newest(row).time - state.changed[row as usize]);
         let waited = tape.times(waited);
         let times = self.time.apply(tape, waited);
@@ -230,11 +226,8 @@ impl TncnHead {
         let mut parts = vec![memories, others, times];
         let features = |row: u32| newest(row).features.as_deref();
         if let Some(edge) = known.first().and_then(|&row| features(row)).map(<[f32]>::len) {
-            parts.push(tape.input(count, edge, |values| {
-                for (values, &row) in values.chunks_mut(edge).zip(&known) {
-                    values.copy_from_slice(features(row).expect("all events have features"));
-                }
-            }));
+            let of_event = |row| features(row).expect("all events have features");
+            parts.push(rows_of(tape, edge, &of_event));
         }
         let messages = tape.concat_columns(&parts);
         let updated = self.cell.apply(tape, messages, memories);
@@ -393,11 +386,8 @@ impl PairHead<NoEncoder> for TncnHead {
         ObserveScratch { workspace, lists, .. }: &mut ObserveScratch<Lists>,
     ) {
         let width = self.config.node_width;
-        let mut touched: Places<NodeId> = Places::default();
-        for event in step {
-            touched.place(event.source);
-            touched.place(event.destination);
-        }
+        let mut touched = NodePlaces::default();
+        touched.fill_from(step);
         lists.nodes.clear();
         let rows: Vec<Row> = touched.items().iter().map(|&node| state.row(node)).collect();
         let places: Vec<u32> = rows.iter().map(|&row| lists.nodes.place(row)).collect();
