@@ -26,6 +26,15 @@ pub fn epoch() -> ProgressBar {
     ProgressBar::with_draw_target(None, target()).with_style(style)
 }
 
+/// A bar over the sources that are answered, shown only on a terminal.
+pub fn sources(count: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{wide_bar} {percent:>3} %  {human_pos} of {human_len} sources, {eta} left",
+    )
+    .expect("the template is constant");
+    ProgressBar::with_draw_target(Some(count as u64), target()).with_style(style)
+}
+
 /// A bar over the bytes of a download, shown only on a terminal.
 pub fn bytes(name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(

@@ -10,6 +10,7 @@ mod journey;
 mod kills;
 mod mutations;
 mod real_data;
+mod recommend;
 mod report;
 mod scoring;
 mod tgb;

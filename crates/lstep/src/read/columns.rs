@@ -61,7 +61,7 @@ pub(super) struct Columns {
     pub truncated: bool,
 }
 
-const SOURCES: [&str; 14] = [
+pub(super) const SOURCES: [&str; 14] = [
     "u",
     "src",
     "source",
@@ -77,7 +77,7 @@ const SOURCES: [&str; 14] = [
     "node1",
     "source_node",
 ];
-const DESTINATIONS: [&str; 18] = [
+pub(super) const DESTINATIONS: [&str; 18] = [
     "i",
     "v",
     "dst",

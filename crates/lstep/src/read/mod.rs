@@ -48,6 +48,7 @@ mod parquet;
 mod parquet;
 pub mod pickle;
 mod record;
+mod rows;
 pub mod synthetic;
 mod table;
 mod tgb;
@@ -57,7 +58,11 @@ mod write;
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};
-pub use write::{Layout, Remark, RemarkKind, Written, remarks, write_as, write_csv, write_events};
+pub use rows::{Picked, each_row, read_ids};
+pub use write::{
+    ColumnData, ColumnType, Layout, Remark, RemarkKind, TableFormat, TableWriter, Written, remarks,
+    write_as, write_csv, write_events, write_table,
+};
 
 use crate::error::Error;
 use crate::event::{Clock, Events, Features, Names};

@@ -7,7 +7,7 @@
 mod cells;
 mod write;
 
-pub(super) use write::write;
+pub(super) use write::{RowGroups, write};
 
 use super::Result;
 use super::columns::{Columns, Encoding, Role};
@@ -24,6 +24,7 @@ use ::parquet::column::reader::ColumnReader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use cells::Cells;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -147,6 +148,26 @@ pub(super) fn read_node_features(path: &Path, names: &Names) -> Result<(Features
         Ok(())
     })?;
     found.finish()
+}
+
+/// Gives the columns that `pick` chooses, row by row as text.
+pub(super) fn each_row(
+    path: &Path,
+    pick: impl FnOnce(&[String]) -> Result<super::Picked>,
+    mut take: impl FnMut(u64, &[Cow<'_, str>]) -> Result<()>,
+) -> Result<()> {
+    let file = &path.display().to_string();
+    let table = Table::open(file, File::open(path).map_err(|error| Error::io(path, error))?)?;
+    let wanted = pick(&table.names)?.columns;
+    let mut shown = Vec::with_capacity(wanted.len());
+    table.each_batch(&wanted, |first_row, cells| {
+        for row in 0..cells.first().map_or(0, Cells::len) {
+            shown.clear();
+            shown.extend(cells.iter().map(|column| Cow::Owned(column.show(row))));
+            take(first_row + row as u64 + 1, &shown)?;
+        }
+        Ok(())
+    })
 }
 
 /// An open file with the names of its flat columns.

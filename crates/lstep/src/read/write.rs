@@ -8,8 +8,10 @@ mod dgb;
 mod jodie;
 mod layout;
 mod nodes;
+mod rows;
 
 pub use layout::{Layout, Remark, RemarkKind, Written, remarks, write_as};
+pub use rows::{ColumnData, ColumnType, TableFormat, TableWriter, write_table};
 
 use super::Dataset;
 use super::Result;
@@ -33,7 +35,7 @@ pub fn write_events(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
     let name =
         path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let separator = if without_compression(&name).ends_with(".tsv") { b'\t' } else { b',' };
-    write_text(path, |mut out| write_csv(&mut out, data, separator))
+    write_packed(path, |mut out| write_csv(&mut out, data, separator))
 }
 
 /// Writes events as text with the columns `source`, `destination`, `time`, `f0`, `f1`, ...
@@ -58,7 +60,7 @@ pub fn write_csv(out: &mut impl Write, data: &Dataset, separator: u8) -> io::Res
 }
 
 /// Writes a file of text, compressed if its name ends so.
-fn write_text(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+fn write_packed(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let ending =
         path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     write_file(path, |file| match ending.as_str() {

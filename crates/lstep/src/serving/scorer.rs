@@ -6,7 +6,7 @@ use crate::event::{Clock, Event, Features, Name, Names, NodeId, Side, Time};
 use crate::protocol::cut;
 use crate::query::Queries;
 use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
-use crate::serving::Bundle;
+use crate::serving::{Bundle, Explanation, TopK};
 use crate::training::RunFolder;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -42,12 +42,13 @@ pub struct Scored {
     pub destination: String,
     /// When.
     pub time: String,
-    /// The model's logit.
+    /// The model's score: higher is likelier, and only the order counts.
     pub score: f64,
-    /// Its sigmoid.
-    pub probability: f64,
     /// Whether events name both; one that none names is scored as a newcomer.
     pub known: bool,
+    /// Why, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Explanation>,
 }
 
 impl From<Bundle> for Scorer {
@@ -221,33 +222,48 @@ impl Scorer {
         Ok(NewEvents { events: more, times })
     }
 
-    /// The likeliest destinations of a source, all known ones being candidates.
+    /// The likeliest destinations of a source, all known ones being candidates. A source that no
+    /// event names is refused; [`Scorer::recommender`] answers for it as for a newcomer.
     pub fn top(&self, source: &str, at: Option<&str>, count: usize) -> Result<Vec<Scored>> {
-        let time = match at {
-            Some(text) => {
-                let time = self.bundle.clock.parse(text);
-                let time = time
-                    .ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?;
-                if let Some(observed) = self.already_observed(time) {
-                    let (time, remedy) = (text.to_string(), Remedy::text("ask about a later time"));
-                    return Err(Error::TimeInPast { time, observed, remedy });
-                }
-                time
-            }
-            None => self.after_the_last()?,
+        self.node(source, Side::Source)?;
+        let wanted = TopK {
+            k: count,
+            sources: Some(vec![source.to_string()]),
+            at: at.map(String::from),
+            ..TopK::default()
         };
-        let source = self.node(source, Side::Source)?;
-        let mut ask = Queries::new();
-        ask.push(source, time, self.bundle.destinations.iter());
-        let scores = self.bundle.live.score(&ask)?;
-        let mut ranked: Vec<(f64, NodeId)> =
-            scores.values().iter().copied().zip(self.bundle.destinations.iter()).collect();
-        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        ranked.truncate(count);
-        Ok(ranked
-            .into_iter()
-            .map(|(score, node)| self.scored(&self.bundle.names, source, node, time, score))
-            .collect())
+        self.top_scored(&wanted)
+    }
+
+    /// The answers to a [`TopK`] as one list.
+    pub fn top_scored(&self, wanted: &TopK) -> Result<Vec<Scored>> {
+        let recommender = self.recommender(wanted)?;
+        let (names, time, mut scored) = (recommender.names(), recommender.at(), Vec::new());
+        recommender.run(|_, found| {
+            scored.extend(found.into_iter().map(|row| Scored {
+                source: names.name(row.source).to_string(),
+                destination: names.name(row.destination).to_string(),
+                time: time.clone(),
+                score: row.score,
+                known: row.known,
+                why: row.why,
+            }));
+            Ok(())
+        })?;
+        Ok(scored)
+    }
+
+    /// The time of a question, as a user wrote it; just after the last event if it is not said.
+    pub(super) fn time_asked(&self, at: Option<&str>) -> Result<Time> {
+        let Some(text) = at else { return self.after_the_last() };
+        let time = self.bundle.clock.parse(text);
+        let time =
+            time.ok_or_else(|| Error::setting("at", text, "write the time as the events do"))?;
+        if let Some(observed) = self.already_observed(time) {
+            let (time, remedy) = (text.to_string(), Remedy::text("ask about a later time"));
+            return Err(Error::TimeInPast { time, observed, remedy });
+        }
+        Ok(time)
     }
 
     /// The scores of the pairs of a file, in the order of their times, equal ones in the file's
@@ -336,8 +352,8 @@ impl Scorer {
             destination: names.name(destination).to_string(),
             time: self.bundle.clock.show(time),
             score,
-            probability: 1.0 / (1.0 + (-score).exp()),
             known: [source, destination].iter().all(|node| node.index() < self.bundle.names.len()),
+            why: None,
         }
     }
 }

@@ -1,10 +1,13 @@
-//! Events into a Parquet file: required columns `source`, `destination`, `time`, `f0`, `f1`, ...
+//! Events into a Parquet file: required columns `source`, `destination`, `time`, `f0`, `f1`, ...;
+//! and tables of results, whose columns are the caller's.
 
 use super::SEPARATED;
 use crate::event::{Clock, Name, NodeId, Unit};
-use crate::read::Dataset;
+use crate::read::{ColumnData, ColumnType, Dataset};
 use ::parquet::basic::{Compression, ZstdLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
+use ::parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type,
+};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
@@ -61,6 +64,54 @@ pub(in crate::read) fn write<W: Write + Send>(out: W, data: &Dataset) -> io::Res
         group.close().map_err(io_error)?;
     }
     file.into_inner().map_err(io_error)?.flush()
+}
+
+/// A table of results, a row group at a time.
+pub(in crate::read) struct RowGroups<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> RowGroups<W> {
+    pub(in crate::read) fn new(out: W, columns: &[(&str, ColumnType)]) -> io::Result<RowGroups<W>> {
+        let column = |(name, of): &(&str, ColumnType)| match of {
+            ColumnType::Integer => format!("required int64 {name};"),
+            ColumnType::Double => format!("required double {name};"),
+            ColumnType::Boolean => format!("required boolean {name};"),
+            ColumnType::Text => format!("required binary {name} (STRING);"),
+        };
+        let columns: String = columns.iter().map(column).collect();
+        let schema = parse_message_type(&format!("message table {{ {columns} }}"));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .build();
+        let schema = Arc::new(schema.map_err(io_error)?);
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties));
+        Ok(RowGroups { file: file.map_err(io_error)? })
+    }
+
+    /// Writes a group of rows.
+    pub(in crate::read) fn write(&mut self, columns: &[ColumnData]) -> io::Result<()> {
+        let mut group = self.file.next_row_group().map_err(io_error)?;
+        for column in columns {
+            match column {
+                ColumnData::Integers(cells) => write_column::<Int64Type>(&mut group, cells),
+                ColumnData::Doubles(cells) => write_column::<DoubleType>(&mut group, cells),
+                ColumnData::Booleans(cells) => write_column::<BoolType>(&mut group, cells),
+                ColumnData::Texts(cells) => {
+                    let cells: Vec<ByteArray> =
+                        cells.iter().map(|cell| ByteArray::from(cell.as_str())).collect();
+                    write_column::<ByteArrayType>(&mut group, &cells)
+                }
+            }
+            .map_err(io_error)?;
+        }
+        group.close().map(drop).map_err(io_error)
+    }
+
+    /// Writes the end of the file.
+    pub(in crate::read) fn finish(self) -> io::Result<()> {
+        self.file.into_inner().map_err(io_error)?.flush()
+    }
 }
 
 fn schema(data: &Dataset) -> String {

@@ -6,7 +6,7 @@
 //! column of zeros, as the benchmark does, and read as absent.
 
 use super::layout::{id_range, number};
-use super::{write_lines, write_text};
+use super::{write_lines, write_packed};
 use crate::disk::write_file;
 use crate::error::Error;
 use crate::event::{Names, NodeId};
@@ -69,7 +69,7 @@ pub(super) fn write(path: &Path, data: &Dataset) -> Result<[PathBuf; 2]> {
         write_npy(out, width, (0..owners.len()).map(row))
     })?;
 
-    write_text(path, |out| {
+    write_packed(path, |out| {
         write_lines(out, data, ",u,i,ts,label,idx", |line, event| {
             let [source, destination] =
                 [event.source, event.destination].map(|node| numbers[node.index()]);

@@ -4,14 +4,14 @@
 //! column of zeros, as in the published files, which is read as no features.
 
 use super::layout::number;
-use super::{push_name, write_lines, write_text};
+use super::{push_name, write_lines, write_packed};
 use crate::read::{Dataset, Result};
 use std::io::Write;
 use std::path::Path;
 
 pub(super) fn write(path: &Path, data: &Dataset) -> Result<()> {
     let features = data.events.features();
-    write_text(path, |out| {
+    write_packed(path, |out| {
         let header = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features";
         write_lines(out, data, header, |line, event| {
             for node in [event.source, event.destination] {

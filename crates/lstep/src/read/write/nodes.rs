@@ -1,6 +1,6 @@
 //! Node features as a table of their own, beside events whose form has no place for them.
 
-use super::{push_name, write_text};
+use super::{push_name, write_packed};
 use crate::event::{NodeId, Side};
 use crate::read::options::stem;
 use crate::read::{Dataset, Result};
@@ -15,7 +15,7 @@ pub(super) fn write(events: &Path, data: &Dataset, sides: bool) -> Result<PathBu
     let path = events.with_file_name(name);
     let features = &data.node_features;
     let sides = sides || data.bipartite();
-    write_text(&path, |out| {
+    write_packed(&path, |out| {
         let mut header = String::from(if sides { "id,side" } else { "id" });
         (0..features.width()).for_each(|feature| header.push_str(&format!(",f{feature}")));
         writeln!(out, "{header}")?;
