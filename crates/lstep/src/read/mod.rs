@@ -36,6 +36,7 @@ mod columns;
 mod dgb;
 mod gather;
 mod input;
+mod memory;
 mod node_features;
 mod nodes;
 mod npy;
@@ -55,6 +56,7 @@ mod tgb;
 mod times;
 mod write;
 
+pub use memory::{Column, MemoryTable, read_memory};
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};

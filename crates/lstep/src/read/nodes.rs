@@ -43,7 +43,6 @@ impl Nodes {
     }
 
     /// Appends an id that is an integer.
-    #[cfg(feature = "parquet")]
     pub(super) fn push_integer(&mut self, id: i64, side: Side) -> Result<(), Refusal> {
         match &mut self.ids {
             Ids::Integer(columns) => {

@@ -1,0 +1,239 @@
+//! A table that is in memory already: columns of a data frame, as a program hands them over.
+//!
+//! It becomes a [`Dataset`] by the rules for Parquet files, so that a program gets the nodes, times
+//! and numbers that the command reads from a file of the same table.
+
+use super::Result;
+use super::gather::{Gather, Part};
+use super::nodes::EMPTY_ID;
+use super::number::{Refusal, narrow};
+use super::{Dataset, ReadOptions, finish};
+use crate::error::{Error, InputFault, Remedy};
+use crate::event::{Instant, Names, Side, Unit};
+
+/// What a column counts as missing among dates: numpy's `NaT`, the smallest integer.
+const NOT_A_TIME: i64 = i64::MIN;
+
+const NO_TIME: Refusal =
+    Refusal::new("is empty, but every event needs a time", "fill it or drop the row");
+
+/// A column of a table in memory.
+#[derive(Debug, Clone, Copy)]
+pub enum Column<'a> {
+    /// Integers.
+    Integer(&'a [i64]),
+    /// Decimals.
+    Float(&'a [f64]),
+    /// Text: distinct values, and for each row which of them it has. A negative number is an empty
+    /// cell.
+    Text {
+        /// The values.
+        values: &'a [String],
+        /// Which of them each row has.
+        rows: &'a [i64],
+    },
+    /// Moments, counted in a unit from the beginning of 1970. The smallest integer is an empty
+    /// cell.
+    Instant(Unit, &'a [i64]),
+}
+
+/// A table of events in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryTable<'a> {
+    /// What the dataset is called, and messages about the table.
+    pub name: &'a str,
+    /// Who acts: the column's name and its values.
+    pub source: (&'a str, Column<'a>),
+    /// With whom.
+    pub destination: (&'a str, Column<'a>),
+    /// When.
+    pub time: (&'a str, Column<'a>),
+    /// How many features each event has.
+    pub feature_width: usize,
+    /// The features, event after event.
+    pub features: &'a [f64],
+}
+
+/// Takes events from memory. Of the options `bipartite`, `sort` and `node_features` count.
+pub fn read_memory(table: &MemoryTable<'_>, options: &ReadOptions) -> Result<Dataset> {
+    let MemoryTable { name, source, destination, time, feature_width: width, features } = *table;
+    let rows = source.1.len();
+    for (what, found) in [
+        ("sources and destinations", destination.1.len()),
+        ("sources and times", time.1.len()),
+        ("sources and rows of features", features.len().checked_div(width).unwrap_or(rows)),
+    ] {
+        if found != rows {
+            return Err(Error::LengthMismatch { what, left: rows, right: found });
+        }
+    }
+    if rows == 0 {
+        let remedy = "give a table with at least one event";
+        return Err(InputFault::new(name, "has no events", remedy).into());
+    }
+    let refused = |row: usize, column: &str, shown: String, refusal: Refusal| {
+        let fault = InputFault::new(name, refusal.problem, refusal.remedy);
+        fault.line(row as u64).column(column).value(shown)
+    };
+    let part = || {
+        let mut part = Part::new(options.bipartite);
+        for row in 0..rows {
+            for ((column, cells), side) in
+                [(source, Side::Source), (destination, Side::Destination)]
+            {
+                cells
+                    .push_id(row, side, &mut part)
+                    .map_err(|refusal| refused(row, column, cells.show(row), refusal))?;
+            }
+            let (column, cells) = time;
+            cells
+                .push_time(row, &mut part)
+                .map_err(|refusal| refused(row, column, cells.show(row), refusal))?;
+        }
+        part.features.reserve(features.len());
+        for (place, &value) in features.iter().enumerate() {
+            let feature = narrow(value).map_err(|refusal| {
+                let (row, column) = (place / width, place % width);
+                refused(row, &format!("feature {column}"), value.to_string(), refusal)
+            })?;
+            part.features.push(feature);
+        }
+        part.lines = rows as u64;
+        part.event_lines = (0..rows as u32).collect();
+        Ok(part)
+    };
+    let mut gather = Gather::new(name, time.0, 0, Names::new(options.bipartite), options.sort);
+    gather.append(part())?;
+    let features = gather.take_features(width)?;
+    let dataset = finish(gather, features, Vec::new(), options)?;
+    Ok(Dataset { name: name.to_string(), ..dataset })
+}
+
+impl Column<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Column::Integer(cells) | Column::Instant(_, cells) => cells.len(),
+            Column::Float(cells) => cells.len(),
+            Column::Text { rows, .. } => rows.len(),
+        }
+    }
+
+    /// The text of a row; nothing if the cell is empty.
+    fn text(&self, row: usize) -> Option<&str> {
+        let Column::Text { values, rows } = self else { return None };
+        let value = usize::try_from(rows[row]).ok().and_then(|place| values.get(place));
+        value.map(String::as_str)
+    }
+
+    fn show(&self, row: usize) -> String {
+        match self {
+            Column::Integer(cells) => cells[row].to_string(),
+            Column::Float(cells) => format!("{:?}", cells[row]),
+            Column::Text { .. } => self.text(row).unwrap_or_default().to_string(),
+            Column::Instant(_, cells) if cells[row] == NOT_A_TIME => String::new(),
+            Column::Instant(unit, cells) => instant(*unit, cells[row]).show(*unit),
+        }
+    }
+
+    fn push_id(&self, row: usize, side: Side, part: &mut Part) -> Result<(), Refusal> {
+        match self {
+            Column::Integer(cells) => part.nodes.push_integer(cells[row], side),
+            Column::Text { .. } => match self.text(row) {
+                None | Some("") => Err(EMPTY_ID),
+                Some(text) => part.nodes.push(text, side),
+            },
+            Column::Float(_) | Column::Instant(..) => {
+                Err(Refusal::with("is not an id", Remedy::WriteIds))
+            }
+        }
+    }
+
+    fn push_time(&self, row: usize, part: &mut Part) -> Result<(), Refusal> {
+        let times = &mut part.times;
+        match self {
+            Column::Integer(cells) => times.push_integer(cells[row]),
+            Column::Float(cells) => times.push_float(cells[row]),
+            Column::Text { .. } => times.push(self.text(row).unwrap_or_default()),
+            Column::Instant(_, cells) if cells[row] == NOT_A_TIME => Err(NO_TIME),
+            Column::Instant(unit, cells) => times.push_instant(instant(*unit, cells[row])),
+        }
+    }
+}
+
+fn instant(unit: Unit, count: i64) -> Instant {
+    Instant::from_nanoseconds(i128::from(count) * i128::from(1_000_000_000 / unit.per_second()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_from;
+
+    fn table<'a>(source: Column<'a>, destination: Column<'a>, time: Column<'a>) -> MemoryTable<'a> {
+        MemoryTable {
+            name: "letters",
+            source: ("from", source),
+            destination: ("to", destination),
+            time: ("at", time),
+            feature_width: 0,
+            features: &[],
+        }
+    }
+
+    /// The same table as a file.
+    fn of_file(text: &str, sort: bool) -> Dataset {
+        let options = ReadOptions { sort, ..ReadOptions::default() };
+        read_from("letters.csv", text.as_bytes(), &options).expect("a good file")
+    }
+
+    #[test]
+    fn columns_become_what_a_file_of_them_is_read_as() {
+        let names = ["ann".to_string(), "7".into(), "bob".into()];
+        let (from, to) = ([0, 1, 2], [2, 0, 1]);
+        let mut text = table(
+            Column::Text { values: &names, rows: &from },
+            Column::Text { values: &names, rows: &to },
+            Column::Float(&[0.5, 3.0, 1.25]),
+        );
+        text.feature_width = 1;
+        text.features = &[1.0, 2.0, 3.0];
+        let options = ReadOptions { sort: true, ..ReadOptions::default() };
+        assert_eq!(
+            read_memory(&text, &options).expect("a good table"),
+            of_file("source,target,time,f0\nann,bob,0.5,1\n7,ann,3.0,2\nbob,7,1.25,3\n", true)
+        );
+        let day = 86_400_000_000_000;
+        let moments = [day, day + 250_000];
+        let dates = table(
+            Column::Integer(&[3, 1 << 40]),
+            Column::Integer(&[-5, 3]),
+            Column::Instant(Unit::Nanosecond, &moments),
+        );
+        let file = "source,target,time\n3,-5,1970-01-02T00:00:00Z\n\
+                    1099511627776,3,1970-01-02T00:00:00.000250Z\n";
+        let found = read_memory(&dates, &ReadOptions::default()).expect("a good table");
+        assert_eq!(found, of_file(file, false));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_row_and_column() {
+        let said = |table: &MemoryTable<'_>| {
+            read_memory(table, &ReadOptions::default()).expect_err("refused").to_string()
+        };
+        let ids = Column::Integer(&[1, 2]);
+        let never = table(ids, ids, Column::Instant(Unit::Second, &[0, NOT_A_TIME]));
+        assert!(said(&never).contains("line 2, column \"at\": \"\" is empty"), "{}", said(&never));
+        let back = table(ids, ids, Column::Integer(&[5, 4]));
+        assert!(said(&back).contains("line 2, column \"at\": \"4\" is before"), "{}", said(&back));
+        let floats = table(ids, Column::Float(&[1.0, 2.0]), Column::Integer(&[1, 2]));
+        assert!(said(&floats).contains("\"1.0\" is not an id"), "{}", said(&floats));
+        let short = table(ids, Column::Integer(&[1]), Column::Integer(&[1, 2]));
+        assert!(said(&short).contains("sources and destinations"), "{}", said(&short));
+        let mut features = table(ids, ids, Column::Integer(&[1, 2]));
+        features.feature_width = 2;
+        features.features = &[0.0, 1.0, f64::NAN, 1.0];
+        assert!(said(&features).contains("line 2, column \"feature 0\""), "{}", said(&features));
+        let empty = table(Column::Integer(&[]), Column::Integer(&[]), Column::Integer(&[]));
+        assert!(said(&empty).contains("has no events"), "{}", said(&empty));
+    }
+}
