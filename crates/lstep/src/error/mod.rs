@@ -171,6 +171,12 @@ pub enum Error {
         value: f64,
     },
 
+    /// A model of another language or crate failed in its own code.
+    Model {
+        /// What it said.
+        reason: String,
+    },
+
     /// Training has diverged.
     LossNotFinite {
         /// The epoch, counted from 1.
@@ -283,6 +289,7 @@ impl Error {
             | Error::TimeInPast { .. }
             | Error::Weights(_) => ErrorKind::Conflict,
             Error::ScoreNotFinite { .. } | Error::LossNotFinite { .. } => ErrorKind::Numeric,
+            Error::Model { .. } => ErrorKind::Conflict,
             Error::Io { .. } => ErrorKind::Io,
             Error::Interrupted => ErrorKind::Interrupted,
         }
@@ -372,6 +379,7 @@ impl Error {
                 "the score of candidate {candidate} in row {row} is {value}: a score that is not \
                  finite cannot be ranked"
             ),
+            Error::Model { reason } => write!(f, "the model failed: {reason}"),
             Error::LossNotFinite { epoch, loss } => write!(
                 f,
                 "the loss is {loss} in epoch {epoch}: lower train.learning_rate or set train.clip"

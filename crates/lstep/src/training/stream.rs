@@ -86,6 +86,22 @@ impl TrainingStream {
         self.steps[step].len()
     }
 
+    /// The events that may train.
+    pub fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// What a step of an epoch teaches: its events, numbered as in [`TrainingStream::log`], and a
+    /// negative for each.
+    pub fn batch(&self, epoch: u32, step: usize) -> (Vec<Event>, Vec<Negative>) {
+        let numbers = self.steps[step].clone();
+        let events: Vec<Event> =
+            numbers.map(|number| self.log.events().at(number as usize)).collect();
+        let mut draw = KeyedRng::new(&[self.seed, 0x7ea, u64::from(epoch), step as u64]);
+        let negatives = self.negatives(&events, step, &mut draw);
+        (events, negatives)
+    }
+
     /// Trains on one step of an epoch. Returns its loss, if there was one.
     pub fn train_step(
         &self,
@@ -94,10 +110,7 @@ impl TrainingStream {
         step: usize,
     ) -> Result<Option<f64>> {
         let span = self.steps[step].clone();
-        let events: Vec<Event> =
-            span.clone().map(|number| self.log.events().at(number as usize)).collect();
-        let mut draw = KeyedRng::new(&[self.seed, 0x7ea, u64::from(epoch), step as u64]);
-        let negatives = self.negatives(&events, step, &mut draw);
+        let (events, negatives) = self.batch(epoch, step);
         let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
         let dropout_key = lstep_tensor::DropoutKey {
             seed: self.seed,

@@ -1,7 +1,9 @@
 //! Models that cheat, and the law that finds each. Every one has the same honest twin: it counts
 //! how often source and candidate have met before.
 
-use lstep::audit::laws::{Breach, Check, Law, Opening, Submission, check_model};
+use lstep::audit::laws::{
+    Breach, Check, Law, LawReport, Opening, Submission, Tolerance, check_model,
+};
 use lstep::event::{Event, NodeId, Time};
 use lstep::graph::{EventLog, Past, Revealed};
 use lstep::model::{Model, Session, StreamInfo, open};
@@ -343,5 +345,40 @@ mod real_data {
             let dataset = read(events(name), &ReadOptions::default()).expect("a stream");
             all_are_caught(&EventLog::new(dataset.events.first(8_000)));
         }
+    }
+}
+
+/// How a model fares with a law if its scores may round.
+fn rounding(trick: Trick, log: &EventLog, law: Law) -> LawReport {
+    let open = |opening: &Opening<'_>| Ok(Cheat::open(trick, opening, false));
+    let submission = Submission::new(&open).within(Tolerance::ROUNDING);
+    let found = check_model(&submission, log, check()).expect("checked");
+    found.laws.into_iter().find(|report| report.law == law).expect("every law is reported")
+}
+
+#[test]
+fn rounding_is_told_from_a_leak_and_a_leak_has_a_small_example() {
+    let settings = SyntheticConfig { events: 2_000, nodes: 200, ..SyntheticConfig::default() };
+    let log = EventLog::new(generate(&settings).expect("a stream").events);
+    // As a sum over a batch does whose order depends on the batch.
+    let rounds: Trick = |asked| met(asked) + 1e-7 * asked.ask.len() as f64;
+    let found = rounding(rounds, &log, Law::Split);
+    assert_eq!((found.changed, found.evidence), (0, None));
+    let largest = found.largest_change.expect("scores have other bits");
+    assert!(found.rounded > 0 && largest < Tolerance::ROUNDING.of_row, "{largest}");
+    assert!(broken(rounds, &log).iter().any(|breach| breach.law == Law::Split));
+
+    // Whether somebody else is asked about the same candidate.
+    let peeks: Trick = |asked| {
+        let others = asked.ask.rows().filter(|row| row.candidates.contains(&asked.candidate));
+        met(asked) + others.count() as f64
+    };
+    let found = rounding(peeks, &log, Law::OtherRows);
+    let example = found.example.expect("it is broken");
+    let context = example.context.expect("another call shows it");
+    assert_eq!(context.together - context.alone, 1.0, "{context:?}");
+    assert_eq!(context.call.len(), 2, "one other row is enough: {context:?}");
+    for row in &context.call {
+        assert_eq!(row.candidates, [example.destination], "{context:?}");
     }
 }

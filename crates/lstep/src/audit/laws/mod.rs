@@ -1,18 +1,23 @@
 //! What every model has to keep, checked on any stream.
 //!
 //! A leak shows as a score that changes when something changes that the score may not depend on. So
-//! each law changes one such thing and compares scores to the last bit.
+//! each law changes one such thing and compares scores to the last bit. Models of other frameworks
+//! round by the shape of a batch, so theirs may be compared within a [`Tolerance`].
 //!
 //! Questions come in the shapes of evaluation: whole steps at places all over the stream and always
 //! at its end, rows of 2, 11, 101 and 1,000 candidates, with the graph up to each question's time
 //! (visibility `event`) and up to the step (`step`). Everything is drawn by a key, so a finding can
 //! be repeated. The stream must have at least two steps.
 
+mod example;
 mod questions;
+mod tolerance;
 mod trial;
 mod world;
 
+pub use example::{AskedRow, Context, Example};
 pub use questions::Questions;
+pub use tolerance::Tolerance;
 
 use crate::error::Result;
 use crate::graph::EventLog;
@@ -174,12 +179,19 @@ pub struct Submission<'a> {
     open: &'a Open<'a>,
     reopen: &'a Open<'a>,
     learn: &'a Open<'a>,
+    tolerance: Tolerance,
 }
 
 impl<'a> Submission<'a> {
     /// A model as it is opened.
     pub fn new(open: &'a Open<'a>) -> Submission<'a> {
-        Submission { open, reopen: open, learn: open }
+        Submission { open, reopen: open, learn: open, tolerance: Tolerance::EXACT }
+    }
+
+    /// How much its scores may change by rounding; not by a bit unless this is said.
+    #[must_use]
+    pub fn within(self, tolerance: Tolerance) -> Submission<'a> {
+        Submission { tolerance, ..self }
     }
 
     /// How it is opened after it was saved.
@@ -206,8 +218,17 @@ pub struct LawReport {
     pub compared: u64,
     /// How many of them had changed.
     pub changed: u64,
+    /// How many had other bits, but had changed by no more than the tolerance allows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rounded: u64,
+    /// The largest change, as a share of the spread of the scores of its row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_change: Option<f64>,
     /// The first that had.
     pub evidence: Option<String>,
+    /// The first that had, as data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<Example>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -239,9 +260,14 @@ impl Findings {
         for (mine, other) in self.laws.iter_mut().zip(&other.laws) {
             mine.compared += other.compared;
             mine.changed += other.changed;
+            mine.rounded += other.rounded;
             mine.seconds += other.seconds;
+            if let Some(change) = other.largest_change {
+                mine.changed_by(change);
+            }
             if mine.evidence.is_none() {
                 mine.evidence.clone_from(&other.evidence);
+                mine.example.clone_from(&other.example);
             }
         }
     }
@@ -276,11 +302,29 @@ pub fn questions(log: &EventLog, check: Check) -> Questions {
 
 impl LawReport {
     fn new(law: Law) -> LawReport {
-        let says = law.to_string();
-        LawReport { law, says, compared: 0, changed: 0, evidence: None, seconds: 0.0 }
+        LawReport {
+            law,
+            says: law.to_string(),
+            compared: 0,
+            changed: 0,
+            rounded: 0,
+            largest_change: None,
+            evidence: None,
+            example: None,
+            seconds: 0.0,
+        }
+    }
+
+    fn changed_by(&mut self, share: f64) {
+        self.largest_change = Some(self.largest_change.map_or(share, |most| most.max(share)));
     }
 
     fn took(&mut self, time: Duration) {
         self.seconds += time.as_secs_f64();
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -1,9 +1,10 @@
 //! One stream, one set of questions, their scores as they should be, and the scores under every
 //! change that may not matter.
 
+use super::example::{Example, smallest_context};
 use super::questions::{Call, ProbedStep, Probes};
 use super::world::{Renaming, altered_from};
-use super::{Check, Law, LawReport, Open, Opening, Submission};
+use super::{Check, Law, LawReport, Open, Opening, Submission, Tolerance};
 use crate::error::Result;
 use crate::event::{Event, Events, NodeId, Time};
 use crate::graph::EventLog;
@@ -35,6 +36,10 @@ pub(super) struct Trial<'a> {
     draw: KeyedRng,
     report: LawReport,
     reports: Vec<LawReport>,
+    /// Where the first breach of the law was seen: step, call, row and place.
+    first: Option<(usize, usize, usize, usize)>,
+    /// The call that showed it, where the law asks other calls of the same session.
+    asked: Option<Queries>,
 }
 
 impl<'a> Trial<'a> {
@@ -61,6 +66,8 @@ impl<'a> Trial<'a> {
             draw: KeyedRng::new(&[check.seed, 0x7a1a]),
             report: LawReport::new(Law::Again),
             reports: Vec::new(),
+            first: None,
+            asked: None,
         })
     }
 
@@ -87,6 +94,7 @@ impl<'a> Trial<'a> {
             Law::OwnState => self.own_state()?,
             Law::Unseen => self.unseen(),
         }
+        self.show_smallest();
         self.report.took(started.elapsed());
         let done = LawReport::new(law);
         self.reports.push(std::mem::replace(&mut self.report, done));
@@ -101,9 +109,26 @@ impl<'a> Trial<'a> {
         if expected.to_bits() == found.to_bits() {
             return;
         }
+        let (call_scores, change) = (&self.scores[step][call], (found - expected).abs());
+        let row_scores = &call_scores[ask.span(row)];
+        self.report.changed_by(Tolerance::share(change, row_scores, call_scores));
+        let tolerance = self.submission.tolerance;
+        if tolerance != Tolerance::EXACT && change <= tolerance.allows(row_scores, call_scores) {
+            self.report.rounded += 1;
+            return;
+        }
         self.report.changed += 1;
         if self.report.evidence.is_none() {
             let asked = ask.row(row);
+            self.first = Some((step, call, row, place));
+            self.report.example = Some(Example {
+                source: asked.source.0,
+                destination: asked.candidates[place].0,
+                time: asked.time.value(),
+                expected,
+                found,
+                context: None,
+            });
             self.report.evidence = Some(format!(
                 "node {} at {} with node {}, candidate {place} of {} in row {row} of {}, step {}: \
                  {expected} became {found}",
@@ -115,6 +140,37 @@ impl<'a> Trial<'a> {
                 self.probes.asked[step].step,
             ));
         }
+    }
+
+    /// Keeps the call that showed the first breach, if it is this one.
+    fn keep_call(&mut self, ask: &Queries) {
+        if self.first.is_some() && self.asked.is_none() {
+            self.asked = Some(ask.clone());
+        }
+    }
+
+    /// Finds the smallest call that shows the first breach of a law about calls.
+    fn show_smallest(&mut self) {
+        let (Some((step, call, row, place)), Some(other)) = (self.first.take(), self.asked.take())
+        else {
+            return;
+        };
+        let Some(example) = &mut self.report.example else { return };
+        let made = &self.probes.asked[step].calls[call];
+        let question = made.ask.row(row);
+        let candidate = question.candidates[place];
+        let scores = &self.scores[step][call];
+        let allowed = self.submission.tolerance.allows(&scores[made.ask.span(row)], scores);
+        let (session, past) = (&self.sessions[step], self.log.past(made.horizon));
+        let score = |ask: &Queries| Some(session.score(past, ask).ok()?.values().to_vec());
+        let in_other = other.rows().enumerate().find_map(|(row, asked)| {
+            let same = asked.source == question.source && asked.time == question.time;
+            let place = asked.candidates.iter().position(|&node| node == candidate)?;
+            same.then_some((row, place))
+        });
+        example.context = in_other
+            .and_then(|at| smallest_context(&other, at, allowed, &score))
+            .or_else(|| smallest_context(&made.ask, (row, place), allowed, &score));
     }
 
     /// Compares the scores of a row.
@@ -171,6 +227,7 @@ impl<'a> Trial<'a> {
                     this.expect((at.0, at.1, row, place), found);
                 }
             }
+            this.keep_call(&ask);
             Ok(())
         })
     }
@@ -202,6 +259,7 @@ impl<'a> Trial<'a> {
                     this.expect((at.0, at.1, row, place), found);
                 }
             }
+            this.keep_call(&ask);
             Ok(())
         })
     }
@@ -226,6 +284,7 @@ impl<'a> Trial<'a> {
                 for (place, &row) in rows.iter().enumerate() {
                     this.expect_row((at.0, at.1, row), &found[ask.span(place)]);
                 }
+                this.keep_call(&ask);
             }
             Ok(())
         })
@@ -259,6 +318,7 @@ impl<'a> Trial<'a> {
                 for (row, place) in kept {
                     this.expect_row((at.0, at.1, row), &found[ask.span(place)]);
                 }
+                this.keep_call(&ask);
             }
             Ok(())
         })
