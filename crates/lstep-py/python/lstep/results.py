@@ -1,0 +1,309 @@
+"""What jobs give: tables that print, that a notebook shows, and that other libraries take."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Row = dict[str, Any]
+
+_LAW_ORDER = ("BROKEN", "not checked", "not bit-exact", "kept")
+
+
+def column_dict(values: Array) -> Any:
+    """A column as polars takes it: text as a list."""
+    return values.tolist() if values.dtype == object else values
+
+
+class Table:
+    """Rows of named values."""
+
+    rows: list[Row]
+
+    def _columns(self) -> list[str]:
+        names: dict[str, None] = {}
+        for row in self.rows:
+            names.update(dict.fromkeys(row))
+        return list(names)
+
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        names = self._columns()
+        return names, [[_text(row.get(name)) for name in names] for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas table."""
+        import pandas
+
+        return pandas.DataFrame(self.rows, columns=self._columns())
+
+    def to_polars(self) -> Any:
+        """The rows as a polars table."""
+        import polars
+
+        names = self._columns()
+        return polars.DataFrame(
+            {name: [row.get(name) for row in self.rows] for name in names}, strict=False
+        )
+
+    def to_latex(self) -> str:
+        """The rows as a LaTeX table with booktabs' rules."""
+        names, rows = self._shown()
+        aligned = "".join("r" if _numeric(self.rows, name) else "l" for name in names)
+        lines = [f"\\begin{{tabular}}{{{aligned}}}", "\\toprule"]
+        lines.append(" & ".join(_latex(name) for name in names) + r" \\")
+        lines.append("\\midrule")
+        lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in rows]
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        names, rows = self._shown()
+        widths = [max(map(len, column)) for column in zip(names, *rows)]
+        numeric = [_numeric(self.rows, name) for name in names]
+
+        def line(cells: list[str]) -> str:
+            placed = zip(cells, widths, numeric)
+            return "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in placed).rstrip()
+
+        return "\n".join([line(names), *map(line, rows)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        names, rows = self._shown()
+
+        def cells(values: list[str], tag: str) -> str:
+            return "".join(f"<{tag}>{html.escape(value)}</{tag}>" for value in values)
+
+        body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+        return f"<table><thead><tr>{cells(names, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _numeric(rows: list[Row], name: str) -> bool:
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return bool(values) and all(isinstance(value, (int, float)) for value in values)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def _latex(text: str) -> str:
+    for mark in "\\&%$#_{}":
+        text = text.replace(mark, "\\textbackslash{}" if mark == "\\" else f"\\{mark}")
+    return text
+
+
+class Inspection(Table):
+    """Counts and shares of a stream. ``inspection["events"]`` is one of them."""
+
+    def __init__(self, report: Row) -> None:
+        self.report = report
+        self.rows = [{"what": name, "value": value} for name, value in report.items()]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.report[name]
+
+    def keys(self) -> list[str]:
+        """What it counts."""
+        return list(self.report)
+
+
+_METRICS = ("ap", "auc", "mrr", "hits_10", "ap_pooled", "auc_pooled")
+
+
+class Evaluation(Table):
+    """Metrics of models under a protocol, a row for each model, part, setting and negatives.
+
+    ``report`` is everything behind them: the protocol's settings and the hash of the negatives.
+    """
+
+    def __init__(self, report: Row) -> None:
+        self.report = report
+        self.rows = [self._row(row) for row in report["results"]]
+
+    @staticmethod
+    def _row(row: Row) -> Row:
+        shown: Row = {"model": row["name"]}
+        for name in ("part", "setting", "negatives"):
+            shown[name] = row[name]
+        for name in _METRICS:
+            if row.get(name) is not None:
+                shown[name] = row[name]
+        shown["events"] = row["events"]
+        shown["seconds"] = row["seconds"]
+        return shown
+
+    def __getitem__(self, place: int) -> Row:
+        return self.rows[place]
+
+    def best(self, metric: str = "ap") -> Row:
+        """The row with the highest value of a metric."""
+        return max(self.rows, key=lambda row: row.get(metric, float("-inf")))
+
+    def to_latex(self, metric: str | None = None) -> str:
+        """A LaTeX table. With a metric, models are rows and kinds of negatives are columns."""
+        if metric is None:
+            return super().to_latex()
+        kinds = list(dict.fromkeys((row["setting"], row["negatives"]) for row in self.rows))
+        pivot = _Pivot([])
+        for model in dict.fromkeys(row["model"] for row in self.rows):
+            line: Row = {"model": model}
+            for row in self.rows:
+                if row["model"] == model and row.get(metric) is not None:
+                    key = (row["setting"], row["negatives"])
+                    line[" ".join(key) if len({k[0] for k in kinds}) > 1 else key[1]] = (
+                        f"{100 * row[metric]:.2f}"
+                    )
+            pivot.rows.append(line)
+        return pivot.to_latex()
+
+
+class _Pivot(Table):
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class LawResult:
+    """How one law fared."""
+
+    law: str
+    says: str
+    verdict: str
+    compared: int
+    changed: int
+    rounded: int
+    largest_change: float | None
+    why: str | None = None
+    example: Row | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the model breaks it."""
+        return self.verdict == "BROKEN"
+
+    def explain(self) -> str:
+        """The law, and the smallest example that shows its breach."""
+        lines = [f"{self.law}: {self.says}: {self.verdict}"]
+        if self.why:
+            lines.append(f"  {self.why}")
+        example = self.example
+        if example is None:
+            return "\n".join(lines)
+        pair = f"{example['source']!r} with {example['destination']!r} at {example['time']}"
+        context = example.get("context")
+        if context is None:
+            lines.append(f"  {pair}: {example['expected']:.9g} became {example['found']:.9g}")
+            return "\n".join(lines)
+        lines.append(f"  {pair}: {context['alone']:.9g} if it is asked alone,")
+        lines.append(f"  {context['together']:.9g} if it is asked in this call:")
+        for number, row in enumerate(context["call"]):
+            here = "  <- this row" if number == context["row"] else ""
+            shown = ", ".join(repr(one) for one in row["candidates"][:8])
+            more = f", and {len(row['candidates']) - 8} more" if len(row["candidates"]) > 8 else ""
+            lines.append(f"    {row['source']!r} at {row['time']} with {shown}{more}{here}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Audit(Table):
+    """Which laws a model keeps.
+
+    A law names something that may not change a score. ``bool(audit)`` says whether all are kept.
+    """
+
+    report: Row
+    laws: list[LawResult]
+    rows: list[Row] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = [
+            {
+                "law": law.law,
+                "verdict": law.verdict,
+                "compared": law.compared,
+                "changed": law.changed,
+                "largest change": law.largest_change,
+                "says": law.says if law.why is None else law.why,
+            }
+            for law in self.laws
+        ]
+
+    @property
+    def broken(self) -> list[str]:
+        """The names of the laws that are broken."""
+        return [law.law for law in self.laws if law.broken]
+
+    def __bool__(self) -> bool:
+        return not self.broken
+
+    def __getitem__(self, law: str) -> LawResult:
+        for one in self.laws:
+            if one.law == law:
+                return one
+        raise KeyError(law)
+
+    def explain(self) -> str:
+        """The broken laws, each with the smallest example that shows it."""
+        if self:
+            return "every law that was checked is kept"
+        return "\n".join(law.explain() for law in self.laws if law.broken)
+
+    def raise_if_broken(self) -> Audit:
+        """Raises ``AssertionError`` with the examples, for tests."""
+        if not self:
+            raise AssertionError(self.explain())
+        return self
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"{said}\n\n{self.explain()}" if self.broken else said
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = f"<pre>{html.escape(self.explain())}</pre>" if self.broken else ""
+        return super()._repr_html_() + said
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """The questions of one part, setting and kind of negatives.
+
+    Event ``events[i]`` is asked against the pairs ``sources[k], destinations[k]`` for ``k`` from
+    ``offsets[i]`` to ``offsets[i + 1]``, at its own time. Step ``s`` asks the events from place
+    ``steps[s]`` to ``steps[s + 1]``. ``source_numbers`` and ``destination_numbers`` are the same
+    nodes as models see them.
+    """
+
+    part: str
+    setting: str
+    negatives: str
+    events: Array
+    steps: Array
+    offsets: Array
+    sources: Array
+    destinations: Array
+    source_numbers: Array
+    destination_numbers: Array
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.events)

@@ -1,0 +1,303 @@
+"""Streams of events from tables, arrays and files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._columns import form, table
+from .errors import InputError
+from .results import Inspection, column_dict
+
+Array = np.ndarray[Any, Any]
+
+
+class Stream:
+    """Events in the order of time: who acted, with whom, when, and with what features.
+
+    Columns may be numpy arrays, lists, PyTorch tensors, and columns of pandas, polars or pyarrow.
+    Ids are integers or text, and come back as they were given. Times are integers, decimals, dates
+    (with or without a time zone) or ISO 8601 as text.
+
+    >>> stream = Stream(["ann", "bob"], ["bob", "cid"], ["2021-03-04", "2021-03-05T12:00:00Z"])
+    >>> stream.destinations.tolist()
+    ['bob', 'cid']
+    >>> stream.times[1]
+    np.datetime64('2021-03-05T12:00:00')
+
+    ``bipartite=True`` tells sources and destinations apart even where they share ids; ``sort=True``
+    sorts events that are not in the order of time, which are refused otherwise.
+    """
+
+    def __init__(
+        self,
+        src: Any,
+        dst: Any,
+        time: Any,
+        features: Any = None,
+        *,
+        name: str = "stream",
+        bipartite: bool = False,
+        sort: bool = False,
+        _columns: tuple[str, str, str] = ("src", "dst", "time"),
+    ) -> None:
+        forms = [form(values, column) for values, column in zip((src, dst, time), _columns)]
+        rows = len(forms[0][1][1] if forms[0][0] == "text" else forms[0][1])
+        source, destination, moment = zip(_columns, forms)
+        self._core = _core.Stream.from_columns(
+            name, source, destination, moment, table(features, rows), bipartite, sort
+        )
+        self._text = any(kind == "text" for kind, _ in forms[:2])
+
+    @classmethod
+    def _of(cls, core: _core.Stream, text: bool) -> Stream:
+        stream = cls.__new__(cls)
+        stream._core, stream._text = core, text
+        return stream
+
+    @classmethod
+    def from_table(
+        cls,
+        data: Any,
+        src: str = "src",
+        dst: str = "dst",
+        time: str = "time",
+        features: Sequence[str] | str | None = None,
+        **options: Any,
+    ) -> Stream:
+        """A stream from a table that gives its columns by name: pandas, polars, pyarrow, a dict."""
+        known = _column_names(data)
+
+        def column(name: str, argument: str) -> Any:
+            if name not in known:
+                remedy = f"name it with {argument}="
+                problem = f"has no column {name!r}; it has {', '.join(map(repr, known))}"
+                raise InputError(
+                    f"the table {problem}: {remedy}", problem=problem, remedy=remedy, column=name
+                )
+            return data[name]
+
+        names = [features] if isinstance(features, str) else list(features or [])
+        rows = [np.asarray(column(name, "features"), dtype=object) for name in names]
+        found = [column(name, key) for name, key in ((src, "src"), (dst, "dst"), (time, "time"))]
+        for name in (src, dst, time):
+            if name in names:
+                raise InputError(
+                    f"column {name!r} is a feature and something else: take it out of features=",
+                    column=name,
+                    remedy="take it out of features=",
+                )
+        numbers = [_numbers(row, name) for row, name in zip(rows, names)]
+        return cls(
+            found[0],
+            found[1],
+            found[2],
+            np.stack(numbers, axis=1) if numbers else None,
+            _columns=(src, dst, time),
+            **options,
+        )
+
+    from_pandas = from_polars = from_arrow = from_table
+
+    @classmethod
+    def from_numpy(cls, src: Any, dst: Any, time: Any, features: Any = None, **options: Any) -> Stream:
+        """The same as ``Stream(src, dst, time, features)``."""
+        return cls(src, dst, time, features, **options)
+
+    @classmethod
+    def from_pyg(cls, data: Any, **options: Any) -> Stream:
+        """A stream from PyTorch Geometric's ``TemporalData``."""
+        options.setdefault("name", "temporal-data")
+        message = getattr(data, "msg", None)
+        return cls(data.src, data.dst, data.t, message, **options)
+
+    @classmethod
+    def from_tgb(cls, dataset: Any, **options: Any) -> Stream:
+        """A stream from TGB's ``LinkPropPredDataset``, or PyG's version of it."""
+        options.setdefault("name", getattr(dataset, "name", "tgb"))
+        if hasattr(dataset, "get_TemporalData"):
+            return cls.from_pyg(dataset.get_TemporalData(), **options)
+        full = dataset.full_data
+        features = full.get("edge_feat")
+        return cls(full["sources"], full["destinations"], full["timestamps"], features, **options)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._core.name
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has."""
+        return self._core.nodes
+
+    @property
+    def bipartite(self) -> bool:
+        """Whether the same id as source and as destination names two nodes."""
+        return self._core.bipartite
+
+    @property
+    def ids(self) -> Array:
+        """The ids of all nodes, in the order of their numbers."""
+        found = self._core.ids()
+        if isinstance(found, np.ndarray):
+            if not self._text:
+                return found
+            found = [str(number) for number in found.tolist()]
+        ids = np.empty(len(found), dtype=object)
+        ids[:] = found
+        return ids
+
+    @property
+    def source_numbers(self) -> Array:
+        """The number of each event's source: what models see."""
+        return self._core.columns()[0]
+
+    @property
+    def destination_numbers(self) -> Array:
+        """The number of each event's destination."""
+        return self._core.columns()[1]
+
+    @property
+    def sources(self) -> Array:
+        """The id of each event's source."""
+        return self.ids[self.source_numbers]
+
+    @property
+    def destinations(self) -> Array:
+        """The id of each event's destination."""
+        return self.ids[self.destination_numbers]
+
+    @property
+    def times(self) -> Array:
+        """The time of each event, in the type that was given: numbers or dates."""
+        return self._shown(self._core.columns()[2])
+
+    @property
+    def features(self) -> Array:
+        """A row of features for each event; no columns where there are none."""
+        return self._core.features()
+
+    @property
+    def node_features(self) -> Array:
+        """A row of features for each node; no columns where there are none."""
+        return self._core.node_features()
+
+    def _shown(self, times: Array) -> Array:
+        return shown(times, *self._core.clock())
+
+    def inspect(self) -> Inspection:
+        """Counts, repetition and surprise: what the command ``lstep inspect`` says."""
+        return Inspection(json.loads(self._core.inspect()))
+
+    def to_pandas(self) -> Any:
+        """The events as a pandas table."""
+        import pandas
+
+        return pandas.DataFrame(self._table())
+
+    def to_polars(self) -> Any:
+        """The events as a polars table."""
+        import polars
+
+        return polars.DataFrame({name: column_dict(values) for name, values in self._table().items()})
+
+    def _table(self) -> dict[str, Array]:
+        columns = {"src": self.sources, "dst": self.destinations, "time": self.times}
+        features = self.features
+        columns.update({f"f{n}": features[:, n] for n in range(features.shape[1])})
+        return columns
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, {len(self):,} events, {self.nodes:,} nodes)"
+
+    def _repr_html_(self) -> str:
+        return self.inspect()._repr_html_()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, _ = self._core.clock()
+        columns = (self.sources, self.destinations, self.times)
+        if len(self.node_features) and self.node_features.shape[1]:
+            raise TypeError("a stream with node features cannot be pickled: read it again")
+        options = {"name": self.name, "bipartite": self.bipartite}
+        features = self.features
+        return (_again, (*columns, features if features.shape[1] else None, options, self._text))
+
+
+def _again(src: Array, dst: Array, time: Array, features: Any, options: Any, text: bool) -> Stream:
+    stream = Stream(src, dst, time, features, **options)
+    stream._text = text
+    return stream
+
+
+def shown(times: Array, kind: str, start: int) -> Array:
+    """Numbers of a clock as the stream's own times."""
+    if kind == "float":
+        return times
+    counted = times.astype(np.int64) + start
+    return counted if kind == "integer" else counted.astype(f"M8[{kind}]")
+
+
+def _column_names(data: Any) -> list[str]:
+    if hasattr(data, "column_names"):
+        return list(data.column_names)
+    if hasattr(data, "columns"):
+        return [name for name in data.columns]
+    if hasattr(data, "keys"):
+        return list(data.keys())
+    raise InputError(
+        f"{type(data).__name__} has no columns by name: give a table, or Stream(src, dst, time)",
+        problem="has no columns by name",
+        remedy="give a table, or Stream(src, dst, time)",
+    )
+
+
+def _numbers(values: Array, column: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        remedy = "choose other columns with features="
+        raise InputError(
+            f'column "{column}" holds no numbers, so it cannot be a feature; {remedy}',
+            problem="holds no numbers",
+            remedy=remedy,
+            column=column,
+        ) from None
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    src: str | None = None,
+    dst: str | None = None,
+    time: str | None = None,
+    features: str | Iterable[str] | None = None,
+    node_features: str | os.PathLike[str] | None = None,
+    bipartite: bool = False,
+    sort: bool = False,
+) -> Stream:
+    """Reads events from CSV, Parquet, JODIE's, DGB's or TGB's files, as the command does.
+
+    ``features`` names columns; ``"none"`` and ``"all"`` are words of their own.
+    """
+    if features is not None and not isinstance(features, str):
+        features = ",".join(features)
+    core = _core.Stream.read(
+        os.fspath(path),
+        src,
+        dst,
+        time,
+        features,
+        None if node_features is None else os.fspath(node_features),
+        bipartite,
+        sort,
+    )
+    return Stream._of(core, not isinstance(core.ids(), np.ndarray))

@@ -1,0 +1,236 @@
+//! A stream of events, as Python holds it.
+
+use crate::columns::HeldColumn;
+use crate::error::raise;
+use lstep::event::{Clock, Name, NodeId, Side, Time};
+use lstep::read::{Dataset, FeatureColumns, MemoryTable, ReadOptions, read, read_memory};
+use lstep::settings::DataConfig;
+use lstep::stream::inspect;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A stream and where it was read from.
+#[pyclass(frozen, module = "lstep._core")]
+pub struct Stream {
+    pub inner: Arc<lstep::stream::Stream>,
+    pub data: DataConfig,
+    ignored: Vec<String>,
+}
+
+impl Stream {
+    fn of(dataset: Dataset, data: DataConfig) -> Stream {
+        let ignored = dataset.ignored_columns.clone();
+        Stream { inner: Arc::new(lstep::stream::Stream::from(dataset)), data, ignored }
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// From columns in the forms of `lstep._columns`, each with its name.
+    #[staticmethod]
+    #[pyo3(signature = (name, src, dst, time, features, bipartite, sort))]
+    fn from_columns<'py>(
+        py: Python<'py>,
+        name: &str,
+        src: (String, Bound<'py, PyAny>),
+        dst: (String, Bound<'py, PyAny>),
+        time: (String, Bound<'py, PyAny>),
+        features: Option<PyReadonlyArray2<'py, f64>>,
+        bipartite: bool,
+        sort: bool,
+    ) -> PyResult<Stream> {
+        let held = [HeldColumn::new(&src.1)?, HeldColumn::new(&dst.1)?, HeldColumn::new(&time.1)?];
+        let width = features.as_ref().map_or(0, |table| table.as_array().ncols());
+        let values = features.as_ref().map_or(Ok(&[][..]), |table| table.as_slice())?;
+        let table = MemoryTable {
+            name,
+            source: (&src.0, held[0].column()?),
+            destination: (&dst.0, held[1].column()?),
+            time: (&time.0, held[2].column()?),
+            feature_width: width,
+            features: values,
+        };
+        let options = ReadOptions { bipartite, sort, ..ReadOptions::default() };
+        let dataset = py.detach(|| read_memory(&table, &options));
+        // A model in a folder is opened again with its stream, so the file has no name.
+        Ok(Stream::of(raise(py, dataset)?, DataConfig { bipartite, sort, ..Default::default() }))
+    }
+
+    /// Reads a file, as the command does.
+    #[staticmethod]
+    #[pyo3(signature = (path, src, dst, time, features, node_features, bipartite, sort))]
+    fn read(
+        py: Python<'_>,
+        path: PathBuf,
+        src: Option<String>,
+        dst: Option<String>,
+        time: Option<String>,
+        features: Option<String>,
+        node_features: Option<PathBuf>,
+        bipartite: bool,
+        sort: bool,
+    ) -> PyResult<Stream> {
+        let data =
+            DataConfig { events: path, src, dst, time, features, node_features, bipartite, sort };
+        let options = data.options();
+        debug_assert!(options.features != FeatureColumns::None || data.features.is_some());
+        let dataset = py.detach(|| read(&data.events, &options));
+        Ok(Stream::of(raise(py, dataset)?, data))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn ignored_columns(&self) -> Vec<String> {
+        self.ignored.clone()
+    }
+
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.inner.names.len()
+    }
+
+    #[getter]
+    fn bipartite(&self) -> bool {
+        self.inner.names.separated()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.log.len()
+    }
+
+    /// What the command's inspection says, as JSON.
+    fn inspect(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let dataset = Dataset {
+                name: self.inner.name.clone(),
+                events: self.inner.log.events().clone(),
+                names: self.inner.names.clone(),
+                clock: self.inner.clock,
+                node_features: self.inner.log.node_features().clone(),
+                ignored_columns: self.ignored.clone(),
+                unused_node_rows: 0,
+            };
+            serde_json::to_string(&inspect(&dataset)).expect("a report is plain data")
+        })
+    }
+
+    /// The numbers of the sources, of the destinations, and the times as numbers.
+    #[expect(clippy::type_complexity, reason = "three columns")]
+    fn columns<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>) {
+        let events = self.inner.log.events();
+        let numbers =
+            |nodes: &[NodeId]| -> Vec<i64> { nodes.iter().map(|node| i64::from(node.0)).collect() };
+        (
+            numbers(events.sources()).into_pyarray(py),
+            numbers(events.destinations()).into_pyarray(py),
+            events.times().iter().map(|time| time.value()).collect::<Vec<_>>().into_pyarray(py),
+        )
+    }
+
+    /// A row of features for each event; no columns where there are none.
+    fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        table(py, self.inner.log.events().features(), self.inner.log.len())
+    }
+
+    /// A row of features for each node; no columns where there are none.
+    fn node_features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        table(py, self.inner.log.node_features(), self.inner.names.len())
+    }
+
+    /// The ids of all nodes in the order of their numbers: an array of integers, or a list of text.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ids(py, &self.inner.names)
+    }
+
+    /// On which side each node stands, where the sides are separated: 0 for sources.
+    fn sides<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
+        let names = &self.inner.names;
+        names.separated().then(|| {
+            let sides = (0..names.len()).map(|node| match names.side(NodeId(node as u32)) {
+                Some(Side::Destination) => 1,
+                _ => 0,
+            });
+            sides.collect::<Vec<i64>>().into_pyarray(py)
+        })
+    }
+
+    /// How times are written: `integer`, `float`, or the unit of dates; and what is added to the
+    /// numbers.
+    fn clock(&self) -> (String, i64) {
+        clock(&self.inner.clock)
+    }
+
+    /// Times as the file writes them.
+    fn show_times(
+        &self,
+        py: Python<'_>,
+        times: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Vec<String>> {
+        let shown = times.as_slice()?.iter().map(|&time| {
+            let time = raise(py, Time::try_from(time))?;
+            Ok(self.inner.clock.show(time))
+        });
+        shown.collect()
+    }
+
+    /// The numbers of nodes by their ids as text; an unknown id is -1.
+    fn find(&self, ids: Vec<String>, destination: bool) -> Vec<i64> {
+        let side = if destination { Side::Destination } else { Side::Source };
+        let number = |id: &String| self.inner.names.find(id, side);
+        ids.iter().map(|id| number(id).map_or(-1, |node| i64::from(node.0))).collect()
+    }
+}
+
+/// The ids of nodes: an array of integers, or a list of text.
+pub fn ids<'py>(py: Python<'py>, names: &lstep::event::Names) -> PyResult<Bound<'py, PyAny>> {
+    if names.are_integers() {
+        let numbers = names.iter().map(|name| match name {
+            Name::Integer(number) => number,
+            Name::Text(_) => unreachable!("all ids are integers"),
+        });
+        return Ok(numbers.collect::<Vec<i64>>().into_pyarray(py).into_any());
+    }
+    let texts: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+    Ok(texts.into_pyobject(py)?.into_any())
+}
+
+/// A clock in two words.
+pub fn clock(clock: &Clock) -> (String, i64) {
+    use lstep::event::Unit;
+    match clock {
+        Clock::Integer { origin } => ("integer".into(), *origin),
+        Clock::Float => ("float".into(), 0),
+        Clock::Iso8601 { unit, origin } => {
+            let unit = match unit {
+                Unit::Second => "s",
+                Unit::Millisecond => "ms",
+                Unit::Microsecond => "us",
+                Unit::Nanosecond => "ns",
+            };
+            (unit.into(), *origin)
+        }
+    }
+}
+
+fn table<'py>(
+    py: Python<'py>,
+    features: &lstep::event::Features,
+    rows: usize,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let width = features.width();
+    let mut values = features.values().to_vec();
+    values.resize(rows * width, 0.0);
+    let flat = numpy::ndarray::Array2::from_shape_vec((rows, width), values)
+        .map_err(|error| PyIndexError::new_err(error.to_string()))?;
+    Ok(flat.into_pyarray(py))
+}
