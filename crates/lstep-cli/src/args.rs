@@ -1,9 +1,9 @@
 //! What several commands share: flags for reading a file of events, and choices by name.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lstep::model::{AnyModelKind, registry};
+use lstep::model::{AnyModelKind, ModelConfig, registry};
 use lstep::read::{Dataset, read};
 use lstep::settings::DataConfig;
 use std::fmt::Display;
@@ -137,6 +137,11 @@ where
 {
     PossibleValuesParser::new(choices.map(|choice| choice.to_string()))
         .try_map(|name| name.parse::<T>())
+}
+
+/// Checks the name of a model that a run can hold.
+pub fn run_model(name: &str) -> Result<String> {
+    ModelConfig::of_run(name).map(|_| name.to_string()).map_err(|error| anyhow!(error.to_string()))
 }
 
 /// The names of the models that can be trained.

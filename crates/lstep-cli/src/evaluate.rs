@@ -3,7 +3,7 @@
 use crate::args::{EventsFile, models_help, one_of};
 use crate::interrupt::go_on;
 use crate::table::Table;
-use crate::{progress, say};
+use crate::{export, progress, say};
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -13,11 +13,12 @@ use lstep::model::ModelConfig;
 use lstep::protocol::{
     EvalScope, Part, Protocol, ProtocolOptions, Setting, StepRule, Strategy, Ties, Visibility,
 };
+use lstep::read::TableFormat;
 use lstep::results::{EvaluationReport, ResultRow, TiesReport};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 Protocols:
@@ -29,7 +30,9 @@ Examples:
   lstep evaluate events.csv --model edgebank
   lstep evaluate uci/events.csv.gz --model edgebank --memory published --protocol dyglib --json
   lstep evaluate events.parquet --model local-recency+global-popularity --per-event 100 --negatives random
-  lstep evaluate tgbl-wiki_edgelist_v2.csv --model edgebank --memory window-tgb --protocol tgb";
+  lstep evaluate tgbl-wiki_edgelist_v2.csv --model edgebank --memory window-tgb --protocol tgb
+  lstep evaluate events.csv --write-questions questions.parquet
+  lstep evaluate events.csv --model all --scores mine.parquet --name mine";
 
 /// Ask a model about the end of a stream and print honest numbers.
 ///
@@ -130,9 +133,32 @@ pub struct Evaluate {
     #[arg(long, value_name = "FOLDER")]
     read_negatives: Option<PathBuf>,
 
+    /// Write all questions to a table of source, destination and time, and stop: for a model that
+    /// lives elsewhere. Nothing in it tells what came true
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Other people's models",
+        conflicts_with = "scores"
+    )]
+    write_questions: Option<PathBuf>,
+
+    /// Evaluate scores that another model gave the questions: a table of source, destination, time
+    /// and score. May be given several times
+    #[arg(long, value_name = "FILE", help_heading = "Other people's models")]
+    scores: Vec<PathBuf>,
+
+    /// What tables call the model of --scores [default: the file's name]
+    #[arg(long, value_name = "NAME", help_heading = "Other people's models", requires = "scores")]
+    name: Vec<String>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Print the table as LaTeX
+    #[arg(long, conflicts_with = "json")]
+    latex: bool,
 }
 
 /// A flag's values, each there once.
@@ -170,9 +196,52 @@ impl Evaluate {
             self.evaluate_run()?
         } else {
             let stream = Stream::from(self.file.read()?);
+            if let Some(path) = &self.write_questions {
+                return self.write_questions(path, &stream);
+            }
             watched(self.evaluation(&stream)?)?
         };
-        if self.json { say(serde_json::to_string_pretty(&report)?) } else { show(&report) }
+        if self.json {
+            say(serde_json::to_string_pretty(&report)?)
+        } else if self.latex {
+            say(by_model(&report).latex().trim_end())
+        } else {
+            show(&report)
+        }
+    }
+
+    fn write_questions(&self, path: &Path, stream: &Stream) -> Result<()> {
+        TableFormat::of_path(path)?;
+        let _writing = export::claim(path, false)?;
+        let rows = self.evaluation(stream)?.write_questions(path)?;
+        let file = path.display();
+        if self.json {
+            return say(serde_json::json!({ "file": file.to_string(), "questions": rows }));
+        }
+        say(format!(
+            "{file}: {rows} questions. Add a column `score`, higher is likelier, and evaluate it \
+             with the same flags and --scores FILE --name NAME"
+        ))
+    }
+
+    /// The files of scores with their names.
+    fn scored(&self) -> Result<Vec<(String, PathBuf)>> {
+        if self.name.len() > self.scores.len() {
+            bail!("--name is there more often than --scores: give one for each");
+        }
+        let stem = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_default();
+            name.split('.').next().unwrap_or_default().to_string()
+        };
+        let named = self.scores.iter().enumerate();
+        let named = named.map(|(place, path)| {
+            let name = self.name.get(place).cloned().unwrap_or_else(|| stem(path));
+            (name, path.clone())
+        });
+        let named: Vec<(String, PathBuf)> = named.collect();
+        once("--name", named.iter().map(|(name, _)| name.clone()))?;
+        Ok(named)
     }
 
     /// A run knows its protocol; only what is asked can be chosen.
@@ -208,6 +277,8 @@ impl Evaluate {
             ("--tgb-negatives", self.tgb_negatives.is_some()),
             ("--write-negatives", self.write_negatives.is_some()),
             ("--read-negatives", self.read_negatives.is_some()),
+            ("--write-questions", self.write_questions.is_some()),
+            ("--scores", !self.scores.is_empty()),
         ]
         .into_iter()
         .filter_map(|(flag, given)| given.then_some(flag))
@@ -270,6 +341,9 @@ impl Evaluate {
         let protocol = self.protocol(stream)?;
         let asked = self.asked(&protocol)?;
         let mut evaluation = Evaluation::new(stream).protocol(protocol).scope(asked).models(models);
+        for (name, path) in self.scored()? {
+            evaluation = evaluation.scores(&name, path);
+        }
         if let Some(folder) = &self.read_negatives {
             evaluation = evaluation.read_negatives(folder);
         }
@@ -426,9 +500,14 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
         )?;
     }
     say("ap and auc: mean over steps; pooled: over all scores together")?;
+    // A run is compared with all models that count, scores of a file with those beside them.
+    let rivals = match report.settings.is_some() {
+        true => "the best of all models that only count",
+        false => "the best of the others",
+    };
     report.against_counting.iter().try_for_each(|against| {
         say(format!(
-            "{}, {} negatives: {} {}, the best of all models that only count ({} {}): {:+.4}, 95 % interval {:+.4} to {:+.4}",
+            "{}, {} negatives: {} {}, {rivals} ({} {}): {:+.4}, 95 % interval {:+.4} to {:+.4}",
             against.setting,
             against.negatives,
             against.verdict,

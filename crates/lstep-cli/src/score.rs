@@ -188,7 +188,7 @@ impl Score {
                 row.source.clone(),
                 row.destination.clone(),
                 row.time.clone(),
-                format!("{:.4}", row.score),
+                shown(row.score),
             ];
             cells.extend(row.why.as_ref().map(|why| why.words.clone()));
             table.row(cells);
@@ -225,6 +225,11 @@ impl Score {
         let rows = answers.rows;
         Written { file: out.into(), rows, answers: Some(answers), seconds, rate }.print(self.json)
     }
+}
+
+/// Four digits behind the point, unless the score is a count of many digits.
+fn shown(score: f64) -> String {
+    if score.abs() < 1e6 { format!("{score:.4}") } else { format!("{score:.6e}") }
 }
 
 fn seconds(began: Instant) -> f64 {

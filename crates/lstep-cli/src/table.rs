@@ -60,6 +60,36 @@ impl Table {
         }
         text
     }
+    /// The table as a LaTeX `tabular`, for booktabs.
+    pub fn latex(&self) -> String {
+        let escaped = |cell: &String| -> String {
+            let mut text = String::with_capacity(cell.len());
+            for letter in cell.chars() {
+                match letter {
+                    '\\' => text.push_str("\\textbackslash{}"),
+                    '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
+                        text.push('\\');
+                        text.push(letter);
+                    }
+                    '~' => text.push_str("\\textasciitilde{}"),
+                    '^' => text.push_str("\\textasciicircum{}"),
+                    other => text.push(other),
+                }
+            }
+            text
+        };
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = row.iter().map(escaped).collect();
+            format!("{} \\\\\n", cells.join(" & "))
+        };
+        let columns = "r".repeat(self.rows[0].len().saturating_sub(1));
+        let mut text = format!("\\begin{{tabular}}{{l{columns}}}\n\\toprule\n");
+        text.push_str(&line(&self.rows[0]));
+        text.push_str("\\midrule\n");
+        self.rows[1..].iter().for_each(|row| text.push_str(&line(row)));
+        text.push_str("\\bottomrule\n\\end{tabular}\n");
+        text
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +101,8 @@ mod tests {
         let mut table = Table::new(["model", "ap"]);
         table.row(vec!["a".into(), "0.5".into()]);
         table.row(vec!["longer".into(), "10.25".into()]);
+        let latex = table.latex();
+        assert!(latex.starts_with("\\begin{tabular}{lr}\n\\toprule\nmodel & ap \\\\\n"), "{latex}");
         assert_eq!(table.show(), "model      ap\n------  -----\na         0.5\nlonger  10.25\n");
     }
 }

@@ -1,6 +1,6 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
-use crate::args::{Reading, learned_names, read_showing};
+use crate::args::{Reading, read_showing, run_model};
 use crate::interrupt::{Stopped, all_is_saved, go_on, stop_flag};
 use crate::report::evaluate_showing;
 use crate::{evaluate, progress, say};
@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
+use lstep::model::ModelConfig;
 use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
@@ -47,8 +48,9 @@ pub struct Train {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config"])]
     resume: Option<PathBuf>,
 
-    /// What is trained [default: what --config or --set says, else lstep]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(learned_names()))]
+    /// What is trained [default: what --config or --set says, else lstep]. A counting model
+    /// (heuristics, edgebank, poptrack) makes a run with a state and no weights
+    #[arg(long, value_name = "NAME", value_parser = run_model)]
     model: Option<String>,
 
     /// The published settings of the model for a dataset, and the protocol of its tables
@@ -129,8 +131,13 @@ impl Train {
             ("--model", &self.model, "model.name=", config.model.name()),
             ("--protocol", &self.protocol, "protocol.name=", config.protocol.name()),
         ] {
+            // Counting models have several spellings.
+            let same = |given: &str| {
+                given == found
+                    || ModelConfig::of_run(given).is_ok_and(|model| model.name() == found)
+            };
             if let Some(given) = given
-                && given != found
+                && !same(given)
             {
                 let by_key = self.set.iter().any(|set| set.starts_with(key));
                 let by = file.filter(|_| !by_key).unwrap_or("--set");
@@ -191,12 +198,11 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     let bar = progress::epoch();
     let mut quality = String::new();
     if !fit.is_finished() {
-        crate::tell(format!(
-            "{} with {} weights, {} training events",
-            fit.config().model,
-            fit.weights(),
-            fit.events()
-        ));
+        let (model, weights, events) = (&fit.config().model, fit.weights(), fit.events());
+        match weights {
+            0 => crate::tell(format!("{model}, which only counts, {events} training events")),
+            _ => crate::tell(format!("{model} with {weights} weights, {events} training events")),
+        }
         if fit.config().train.multiplies_slowly() {
             let why = "this processor has no matrix unit for train.matmul=bf16x2 (amx_bf16), so the same numbers are worked out slowly";
             crate::tell(format!("note: {why}; leave it out to train faster"));

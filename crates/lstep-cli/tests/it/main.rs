@@ -2,6 +2,7 @@
 
 mod compare;
 mod compat;
+mod counting;
 mod data;
 mod export;
 mod files;
@@ -9,6 +10,7 @@ mod host;
 mod journey;
 mod kills;
 mod mutations;
+mod own_scores;
 mod real_data;
 mod recommend;
 mod report;

@@ -2,13 +2,17 @@
 
 use crate::checkpoint::replace;
 use crate::error::{Error, Result};
-use crate::evaluation::{OpenSession, evaluate, ties, train_observing};
+use crate::evaluation::scores::{QuestionLog, Scored};
+use crate::evaluation::{
+    OpenSession, ScoreLog, evaluate, evaluate_recording, paired_difference, ties, train_observing,
+    unwatched,
+};
 use crate::model::{ModelConfig, StreamInfo};
 use crate::protocol::{
-    EvalPass, EvalScope, Part, Protocol, QuerySet, Setting, Strategy, StreamProtocol, Subject,
-    negatives_sha256, read_negatives, write_negatives,
+    EvalPass, EvalScope, Part, Plan, Protocol, QuerySet, Setting, Strategy, StreamProtocol,
+    Subject, negatives_sha256, read_negatives, write_negatives,
 };
-use crate::results::{EvaluationReport, MANY_TIES, ResultRow};
+use crate::results::{AgainstCounting, EvaluationReport, MANY_TIES, ResultRow};
 use crate::settings::published;
 use crate::stream::Stream;
 use crate::stream::info;
@@ -101,6 +105,7 @@ pub struct Evaluation<'a> {
     models: Vec<EvaluatedModel>,
     read_negatives: Option<PathBuf>,
     write_negatives: Option<PathBuf>,
+    scores: Vec<(String, PathBuf)>,
     on_progress: Box<dyn FnMut(EvalProgress<'_>) -> ControlFlow<()> + 'a>,
 }
 
@@ -116,6 +121,7 @@ impl<'a> Evaluation<'a> {
             models: Vec::new(),
             read_negatives: None,
             write_negatives: None,
+            scores: Vec::new(),
             on_progress: Box::new(|_| ControlFlow::Continue(())),
         }
     }
@@ -187,13 +193,31 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// Runs every model through every pass of the protocol.
-    pub fn run(mut self) -> Result<EvaluationReport> {
-        let stream = self.stream.under(&self.protocol)?;
-        let Stream { log, names, .. } = stream.as_ref();
-        if self.models.is_empty() {
-            return Err(Error::setting("model", "missing", "name at least one model"));
+    /// Adds a model of which only the scores are known: a table with the columns `source`,
+    /// `destination`, `time` and `score`, for all that [`Evaluation::write_questions`] wrote.
+    pub fn scores(mut self, name: &str, path: impl Into<PathBuf>) -> Evaluation<'a> {
+        self.scores.push((name.to_string(), path.into()));
+        self
+    }
+
+    /// Writes all questions of the evaluation to a table with the columns `source`, `destination`
+    /// and `time`, in the format of its name, and gives how many there are. Nothing tells which of
+    /// them came true.
+    pub fn write_questions(mut self, path: impl AsRef<Path>) -> Result<u64> {
+        let source: &'a Stream = self.stream;
+        let protocol = self.protocol.clone();
+        let stream = source.under(&protocol)?;
+        let (_, passes) = self.passes(&stream)?;
+        let mut asked = QuestionLog::default();
+        for pass in &passes {
+            evaluate(&mut asked, &stream.log, pass, &mut unwatched)?;
         }
+        asked.write(path.as_ref(), &stream)
+    }
+
+    /// The split and the passes that ask everything, with the negatives of files where there are
+    /// any.
+    fn passes(&mut self, stream: &Stream) -> Result<(Plan, Vec<EvalPass>)> {
         let scope = EvalScope {
             parts: std::mem::take(&mut self.parts),
             settings: std::mem::take(&mut self.settings),
@@ -202,7 +226,7 @@ impl<'a> Evaluation<'a> {
                 .take()
                 .unwrap_or_else(|| vec![self.protocol.own_negatives().unwrap_or(Strategy::Random)]),
         };
-        let subject = Subject { events: log.events(), names };
+        let subject = Subject { events: stream.log.events(), names: &stream.names };
         let plan = self.protocol.plan(subject)?;
         let mut passes = plan.passes(subject, &scope)?;
         if let Some(folder) = &self.read_negatives {
@@ -217,13 +241,36 @@ impl<'a> Evaluation<'a> {
                 .flat_map(|pass| &pass.query_sets)
                 .try_for_each(|query_set| keep(query_set, folder, subject))?;
         }
+        Ok((plan, passes))
+    }
+
+    /// Runs every model through every pass of the protocol.
+    pub fn run(mut self) -> Result<EvaluationReport> {
+        let source: &'a Stream = self.stream;
+        let protocol = self.protocol.clone();
+        let stream = source.under(&protocol)?;
+        let Stream { log, names, .. } = stream.as_ref();
+        let scored = std::mem::take(&mut self.scores);
+        let scored: Vec<Scored> = scored
+            .iter()
+            .map(|(name, path)| Scored::read(name, path, &stream))
+            .collect::<Result<_>>()?;
+        if self.models.is_empty() && scored.is_empty() {
+            return Err(Error::setting("model", "missing", "name at least one model"));
+        }
+        let subject = Subject { events: log.events(), names };
+        let (plan, passes) = self.passes(&stream)?;
         let hash =
             |query_set: &QuerySet| negatives_sha256(query_set, subject.events, subject.names);
         let hashes: Vec<Vec<String>> =
             passes.iter().map(|pass| pass.query_sets.iter().map(hash).collect()).collect();
         let info = info(log, plan.split());
         let mut results = Vec::new();
-        for model in &self.models {
+        // Scores are kept only where somebody's are compared.
+        let mut records: Vec<ScoreLog> = Vec::new();
+        let own: Vec<EvaluatedModel> =
+            scored.iter().map(|scored| EvaluatedModel::Fixed(scored.model())).collect();
+        for model in self.models.iter().chain(&own) {
             let name = model.to_string();
             let watch = &mut self.on_progress;
             let mut watch = |done, of| watch(EvalProgress { model: &name, done, of });
@@ -231,11 +278,20 @@ impl<'a> Evaluation<'a> {
                 for (model, query_sets) in groups(model, pass)? {
                     let mut session = model.open(&info)?;
                     train_observing(session.as_mut(), log, plan.split(), self.protocol.step())?;
-                    let outcomes = if query_sets.len() == pass.query_sets.len() {
-                        evaluate(session.as_mut(), log, pass, &mut watch)?
+                    let some;
+                    let asked = if query_sets.len() == pass.query_sets.len() {
+                        pass
                     } else {
-                        evaluate(session.as_mut(), log, &pass.only(&query_sets), &mut watch)?
+                        some = pass.only(&query_sets);
+                        &some
                     };
+                    let mut kept = match scored.is_empty() {
+                        true => Vec::new(),
+                        false => ScoreLog::of_pass(asked),
+                    };
+                    let session = session.as_mut();
+                    let outcomes = evaluate_recording(session, log, asked, &mut watch, &mut kept)?;
+                    records.extend(kept);
                     for (outcome, query_set) in outcomes.into_iter().zip(query_sets) {
                         let hash = hashes[query_set].clone();
                         let negatives = pass.query_sets[query_set].negatives();
@@ -244,6 +300,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
         }
+        let against_counting = against_others(&results, &records, &own);
         let usual = self.protocol.own_negatives().unwrap_or(Strategy::Random);
         let opened = |model: &EvaluatedModel| {
             let model = model.for_query_set(usual)?;
@@ -256,10 +313,11 @@ impl<'a> Evaluation<'a> {
         let watch = &mut self.on_progress;
         let mut watch = |done, of| watch(EvalProgress { model: "order of ties", done, of });
         let ties = ties(&stream, &self.protocol, &named, MANY_TIES, &mut watch)?;
-        let models: Vec<String> = self.models.iter().map(ToString::to_string).collect();
+        let models: Vec<String> = self.models.iter().chain(&own).map(ToString::to_string).collect();
         Ok(EvaluationReport {
             model: models.join(", "),
             results,
+            against_counting,
             ties,
             ..EvaluationReport::about(self.stream, &self.protocol)
         })
@@ -274,6 +332,37 @@ impl fmt::Debug for Evaluation<'_> {
             .field("models", &self.models)
             .finish_non_exhaustive()
     }
+}
+
+/// For each query set of a model of which only the scores are known, the best of the other models
+/// and how far it is from that one.
+fn against_others(
+    results: &[ResultRow],
+    records: &[ScoreLog],
+    own: &[EvaluatedModel],
+) -> Vec<AgainstCounting> {
+    let is_own = |row: &ResultRow| own.contains(&EvaluatedModel::Fixed(row.model.clone()));
+    let value = |row: &ResultRow| row.mrr.unwrap_or(row.ap);
+    let rows = || results.iter().zip(records);
+    let compared = rows().filter(|(row, _)| is_own(row)).filter_map(|(row, record)| {
+        let question = |row: &ResultRow| (row.part, row.setting, row.negatives);
+        let others = rows().filter(|(other, _)| !is_own(other) && question(other) == question(row));
+        let (rival, rivals) = others.max_by(|a, b| value(a.0).total_cmp(&value(b.0)))?;
+        let found = paired_difference(record, rivals)?;
+        Some(AgainstCounting {
+            part: row.part,
+            setting: row.setting,
+            negatives: row.negatives,
+            metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
+            model: rival.model.clone(),
+            value: value(rival),
+            difference: value(row) - value(rival),
+            low: found.low,
+            high: found.high,
+            verdict: found.verdict(),
+        })
+    });
+    compared.collect()
 }
 
 /// The models behind a model, each with the query sets it answers.

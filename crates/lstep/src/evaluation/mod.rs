@@ -4,6 +4,7 @@ mod evaluator;
 mod job;
 mod paired;
 mod score_log;
+mod scores;
 mod ties;
 
 pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatched};

@@ -106,6 +106,12 @@ impl ModelConfig {
         }
     }
 
+    /// A model that a run can hold, as users write it: a learned one by its name, or a counting one,
+    /// whose run has a state and no weights.
+    pub fn of_run(text: &str) -> Result<ModelConfig> {
+        text.parse()
+    }
+
     /// A model that needs no training, as users write it.
     pub fn counting(text: &str) -> Result<ModelConfig> {
         let counts = |kind: &dyn AnyModelKind| !kind.learns();

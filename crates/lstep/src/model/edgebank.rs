@@ -10,8 +10,11 @@ mod kind;
 
 pub use kind::{EdgeBankConfig, EdgeBankKind};
 
-use super::counting::{PairTable, score_each};
+use super::counting::{
+    Counting, PairTable, load_pairs, same_length, save_pairs, score_each, sorted,
+};
 use super::{Model, Pace, StreamInfo};
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::Result;
 use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
@@ -152,6 +155,69 @@ impl Model for EdgeBank {
             }
         }
         Ok(())
+    }
+}
+
+impl Counting for EdgeBank {
+    fn save_state<'a>(&self, bank: &'a Bank, checkpoint: &mut Checkpoint<'a>) {
+        let pairs = sorted(&bank.pairs);
+        save_pairs(&pairs, checkpoint);
+        let times = |value: fn(&Met) -> f64| -> Vec<f64> {
+            pairs.iter().map(|(_, met)| value(met)).collect()
+        };
+        checkpoint.push_f64("pairs.first", times(|met| met.first));
+        checkpoint.push_f64("pairs.newest", times(|met| met.newest));
+        let counts: Vec<u32> = pairs.iter().map(|(_, met)| met.count).collect();
+        checkpoint.push_u32("pairs.counts", counts);
+        checkpoint.push_u64("events", vec![bank.events]);
+        let newest = if bank.events > 0 { vec![bank.newest] } else { Vec::new() };
+        checkpoint.push_f64("newest", newest);
+        checkpoint.push_f64("gaps", vec![bank.mean_gaps.sum, bank.mean_gaps.lost]);
+        let times: Vec<f64> = bank.times.iter().map(|time| time.value()).collect();
+        checkpoint.push_f64("times", times);
+    }
+
+    fn load_state(&self, info: &StreamInfo, checkpoint: &Checkpoint<'_>) -> Result<Bank> {
+        let (first, newest) = (checkpoint.f64("pairs.first")?, checkpoint.f64("pairs.newest")?);
+        let counts = checkpoint.u32("pairs.counts")?;
+        same_length("pairs.newest", newest.len(), first.len())?;
+        same_length("pairs.counts", counts.len(), first.len())?;
+        same_length("pairs.sources", checkpoint.u32("pairs.sources")?.len(), first.len())?;
+        let finite = |times: &[f64]| times.iter().all(|time| time.is_finite());
+        if !finite(first) || !finite(newest) || !finite(checkpoint.f64("gaps")?) {
+            return Err(impossible("has times of pairs that are no times"));
+        }
+        let pairs = load_pairs(checkpoint, |place| Met {
+            first: first[place],
+            newest: newest[place],
+            count: counts[place],
+        })?;
+        let time =
+            |&time: &f64| Time::new(time).ok_or_else(|| impossible("has a time that is none"));
+        let times: Vec<Time> = checkpoint.f64("times")?.iter().map(time).collect::<Result<_>>()?;
+        if !times.is_sorted() {
+            return Err(impossible("has times that are not in order"));
+        }
+        let newest = match checkpoint.f64("newest")? {
+            [] => f64::NEG_INFINITY,
+            [newest] if newest.is_finite() => *newest,
+            _ => return Err(impossible("has no time as newest")),
+        };
+        let [sum, lost] = *checkpoint.f64("gaps")? else {
+            return Err(impossible("has no sum of gaps"));
+        };
+        let events = checkpoint.one_u64("events")?;
+        if events > 1 << 53 {
+            return Err(impossible(format!("has counted {events} events, more than can be")));
+        }
+        Ok(Bank {
+            pairs,
+            events,
+            newest,
+            times,
+            mean_gaps: CompensatedSum { sum, lost },
+            tgb_window: tgb_window(info.training),
+        })
     }
 }
 

@@ -10,8 +10,11 @@ mod kind;
 
 pub use kind::{HeuristicConfig, HeuristicKind};
 
-use super::counting::{PairTable, score_each};
+use super::counting::{
+    Counting, PairTable, load_pairs, same_length, save_pairs, score_each, sorted, within_the_stream,
+};
 use super::{Model, Pace, StreamInfo};
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::{Error, Result};
 use crate::event::{Event, Time, pair_key};
 use crate::graph::{Past, Revealed};
@@ -140,6 +143,50 @@ impl Model for Heuristic {
             seen.destinations[node].leave(seen.moments);
         }
         Ok(())
+    }
+}
+
+impl Counting for Heuristic {
+    fn save_state<'a>(&self, seen: &'a Seen, checkpoint: &mut Checkpoint<'a>) {
+        let pairs = sorted(&seen.pairs);
+        save_pairs(&pairs, checkpoint);
+        let column = |value: fn(&Trace) -> u32| -> Vec<u32> {
+            pairs.iter().map(|(_, trace)| value(trace)).collect()
+        };
+        checkpoint.push_u32("pairs.counts", column(|trace| trace.count));
+        checkpoint.push_u32("pairs.moments", column(|trace| trace.moment));
+        let column = |value: fn(&Trace) -> u32| -> Vec<u32> {
+            seen.destinations.iter().map(value).collect()
+        };
+        checkpoint.push_u32("destinations.counts", column(|trace| trace.count));
+        checkpoint.push_u32("destinations.moments", column(|trace| trace.moment));
+        checkpoint.push_u32("moments", vec![seen.moments]);
+        let newest: Vec<f64> = seen.newest.iter().map(|time| time.value()).collect();
+        checkpoint.push_f64("newest", newest);
+    }
+
+    fn load_state(&self, info: &StreamInfo, checkpoint: &Checkpoint<'_>) -> Result<Seen> {
+        let moments = checkpoint.one_u32("moments")?;
+        let traces = |counts: &str, moment_of: &str| -> Result<Vec<Trace>> {
+            let (counts, found) = (checkpoint.u32(counts)?, checkpoint.u32(moment_of)?);
+            same_length(moment_of, found.len(), counts.len())?;
+            if found.iter().any(|&moment| moment > moments) {
+                return Err(impossible(format!("has {moment_of:?} beyond the last moment")));
+            }
+            let both = counts.iter().zip(found);
+            Ok(both.map(|(&count, &moment)| Trace { count, moment }).collect())
+        };
+        let met = traces("pairs.counts", "pairs.moments")?;
+        same_length("pairs.sources", checkpoint.u32("pairs.sources")?.len(), met.len())?;
+        let destinations = traces("destinations.counts", "destinations.moments")?;
+        within_the_stream("destinations.counts", destinations.len(), info, checkpoint)?;
+        let newest = match checkpoint.f64("newest")? {
+            [] => None,
+            [time] => Some(Time::new(*time).ok_or_else(|| impossible("has no time as newest"))?),
+            _ => return Err(impossible("has several times as newest")),
+        };
+        let pairs = load_pairs(checkpoint, |place| met[place])?;
+        Ok(Seen { pairs, destinations, moments, newest })
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) use composite::with_most_weights;
 pub use composite::{Composite, CompositeState};
 pub use config::{AnySettings, ModelConfig};
 pub(crate) use config::{merge, value_of};
+pub use counting::{Counting, counting_trainer};
 pub use ctan::{Ctan, CtanConfig, CtanEncoder, CtanKind};
 pub use diagnostic::Diagnostic;
 pub(crate) use dygformer::ReleasedPadding;

@@ -9,8 +9,9 @@ mod kind;
 
 pub use kind::{PopTrackConfig, PopTrackKind};
 
-use super::counting::score_each;
+use super::counting::{Counting, same_length, score_each, within_the_stream};
 use super::{Model, StreamInfo};
+use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::graph::{Past, Revealed};
@@ -79,6 +80,29 @@ impl Model for PopTrack {
         }
         state.steps += 1;
         Ok(())
+    }
+}
+
+impl Counting for PopTrack {
+    fn save_state<'a>(&self, state: &'a Popularity, checkpoint: &mut Checkpoint<'a>) {
+        let values: Vec<f64> = state.counters.iter().map(|counter| counter.value).collect();
+        let steps: Vec<u32> = state.counters.iter().map(|counter| counter.step).collect();
+        checkpoint.push_f64("counters", values);
+        checkpoint.push_u32("counters.steps", steps);
+        checkpoint.push_u32("steps", vec![state.steps]);
+    }
+
+    fn load_state(&self, info: &StreamInfo, checkpoint: &Checkpoint<'_>) -> Result<Popularity> {
+        let steps = checkpoint.one_u32("steps")?;
+        let (values, at) = (checkpoint.f64("counters")?, checkpoint.u32("counters.steps")?);
+        same_length("counters.steps", at.len(), values.len())?;
+        within_the_stream("counters", values.len(), info, checkpoint)?;
+        let good = |value: &f64| value.is_finite() && *value >= 0.0;
+        if !values.iter().all(good) || at.iter().any(|&step| step > steps) || steps > u32::MAX / 2 {
+            return Err(impossible("has counters that no events leave"));
+        }
+        let counters = values.iter().zip(at).map(|(&value, &step)| Counter { value, step });
+        Ok(Popularity { counters: counters.collect(), steps })
     }
 }
 

@@ -21,6 +21,10 @@ pub(super) fn bundle(model: &str) -> Bundle {
         "lstep" | "lstep-pair" => {
             &["model.position_width=8", "model.snapshots=6", "model.recent=4"]
         }
+        // They have no widths, and no weights either.
+        "edgebank" | "poptrack" | "heuristics" => {
+            return trained(model, 600, &["protocol.step=50"]);
+        }
         _ => &[],
     };
     let widths = ["model.time_width=8", "model.node_width=8", "model.edge_width=4"];

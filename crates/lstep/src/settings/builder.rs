@@ -106,7 +106,7 @@ impl SettingsBuilder {
         let model = match self.model {
             Some(model) => model,
             None => match self.names.model.or(named.model) {
-                Some(name) => ModelConfig::learned(&name)?,
+                Some(name) => ModelConfig::of_run(&name)?,
                 None => registry::MODELS[0].defaults(),
             },
         };
@@ -123,7 +123,11 @@ fn defaults(
     preset: Option<&str>,
     protocol: Option<&str>,
 ) -> Result<RunConfig> {
-    let presets = Presets::of(model.kind())?;
+    let mut presets = Presets::of(model.kind())?;
+    if !model.kind().learns() {
+        // One pass over the events is all there is to do.
+        (presets.train.epochs, presets.train.patience) = (1, 1);
+    }
     let folder = data.events.parent().map(PathBuf::from);
     let mut config = match preset {
         None => {
@@ -420,15 +424,21 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_cannot_be_trained_or_is_named_twice_is_refused() {
+    fn a_model_that_is_unknown_or_named_twice_is_refused() {
         let refused = |builder: SettingsBuilder| {
             builder.preset("canparl").build().expect_err("no such model").to_string()
         };
-        let error = refused(builder().set(&key("model.name=edgebank")));
-        assert!(error.contains("edgebank") && error.contains("lstep-pair"), "{error}");
+        let error = refused(builder().set(&key("model.name=edgebnk")));
+        assert!(error.contains("edgebnk") && error.contains("lstep-pair"), "{error}");
         let file = builder().file("tgn.toml", "[model]\nname = \"tgn\"\n");
         let error = refused(file.set(&key("model.name=graphmixer")));
         assert!(error.contains("tgn.toml names tgn") && error.contains("graphmixer"), "{error}");
+    }
+
+    #[test]
+    fn a_model_that_only_counts_has_one_epoch() {
+        let config = builder().model("heuristics").build().expect("a run of a counting model");
+        assert_eq!((config.train.epochs, config.train.patience), (1, 1));
     }
 
     #[test]

@@ -56,9 +56,10 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The model, by its name among `lstep::model::registry::learned_kinds`, whose first is the default.
+    /// The model, by its name in `lstep::model::registry`, whose first is the default. A counting
+    /// model makes a run that has a state and no weights.
     pub fn model(self, name: &str) -> Result<Training<'a>> {
-        let model = ModelConfig::learned(name)?;
+        let model = ModelConfig::of_run(name)?;
         Ok(self.model_config(model))
     }
 

@@ -3,7 +3,9 @@
 use super::{EdgeBank, Memory};
 use crate::error::{Error, Result};
 use crate::model::registry::ModelKind;
-use crate::model::{ModelConfig, Session, StreamInfo, open};
+use crate::model::{
+    ModelConfig, OptimizerConfig, Session, StreamInfo, Trainer, counting_trainer, open,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -62,6 +64,16 @@ impl ModelKind for EdgeBankKind {
 
     fn open(&self, settings: &EdgeBankConfig, info: &StreamInfo) -> Result<Box<dyn Session>> {
         Ok(open(EdgeBank { memory: settings.memory }, info))
+    }
+
+    fn trainer(
+        &self,
+        settings: &EdgeBankConfig,
+        info: &StreamInfo,
+        _: u64,
+        _: OptimizerConfig,
+    ) -> Result<Box<dyn Trainer>> {
+        Ok(counting_trainer(EdgeBank { memory: settings.memory }, info))
     }
 
     fn variants(&self) -> Vec<EdgeBankConfig> {

@@ -3,7 +3,9 @@
 use super::{Heuristic, Signal};
 use crate::error::Result;
 use crate::model::registry::ModelKind;
-use crate::model::{ModelConfig, Session, StreamInfo, open};
+use crate::model::{
+    ModelConfig, OptimizerConfig, Session, StreamInfo, Trainer, counting_trainer, open,
+};
 use serde::{Deserialize, Serialize};
 
 /// The heuristics as a kind of model. Users write `heuristics`, or signals joined by `+`.
@@ -74,6 +76,16 @@ impl ModelKind for HeuristicKind {
 
     fn open(&self, settings: &HeuristicConfig, info: &StreamInfo) -> Result<Box<dyn Session>> {
         Ok(open(Heuristic::new(&settings.signals)?, info))
+    }
+
+    fn trainer(
+        &self,
+        settings: &HeuristicConfig,
+        info: &StreamInfo,
+        _: u64,
+        _: OptimizerConfig,
+    ) -> Result<Box<dyn Trainer>> {
+        Ok(counting_trainer(Heuristic::new(&settings.signals)?, info))
     }
 
     fn variants(&self) -> Vec<HeuristicConfig> {

@@ -3,7 +3,9 @@
 use super::PopTrack;
 use crate::error::Result;
 use crate::model::registry::ModelKind;
-use crate::model::{ModelConfig, Session, StreamInfo, open};
+use crate::model::{
+    ModelConfig, OptimizerConfig, Session, StreamInfo, Trainer, counting_trainer, open,
+};
 use serde::{Deserialize, Serialize};
 
 /// PopTrack as a kind of model.
@@ -63,5 +65,15 @@ impl ModelKind for PopTrackKind {
 
     fn open(&self, settings: &PopTrackConfig, info: &StreamInfo) -> Result<Box<dyn Session>> {
         Ok(open(PopTrack::new(settings.decay)?, info))
+    }
+
+    fn trainer(
+        &self,
+        settings: &PopTrackConfig,
+        info: &StreamInfo,
+        _: u64,
+        _: OptimizerConfig,
+    ) -> Result<Box<dyn Trainer>> {
+        Ok(counting_trainer(PopTrack::new(settings.decay)?, info))
     }
 }
