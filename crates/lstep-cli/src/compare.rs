@@ -5,10 +5,12 @@ use crate::args::{Reading, models_help, one_of};
 use crate::comparison;
 use crate::evaluate::once;
 use crate::grid::{self, Seeds};
-use anyhow::{Context, Result};
+use crate::runs::compare_runs;
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::experiments::{Grid, ModelSpec, PresetChoice};
 use lstep::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
+use lstep::training::RunFolder;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
@@ -20,7 +22,8 @@ Examples:
   lstep compare uci/events.csv.gz enron/events.csv.gz --models lstep,lstep:variant=no-position \\
       --seeds 0..4 --settings transductive,inductive --out grid
   lstep compare uci --models lstep:recent=10,lstep:recent=30 --set train.epochs=10 --negatives random --out grid
-  lstep compare --resume grid";
+  lstep compare --resume grid
+  lstep compare run-a run-b                     runs that exist, side by side";
 
 /// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks
 /// and average ranks.
@@ -38,7 +41,8 @@ Models, learned ones once for each seed:
 
 {HELP}", models_help(|_| true)))]
 pub struct Compare {
-    /// Files of events, as for `lstep inspect`, or folders with one in it
+    /// Files of events, as for `lstep inspect`, or folders with one in it; or folders of finished
+    /// runs, whose numbers and settings are shown side by side
     #[arg(value_name = "EVENTS", required_unless_present = "resume")]
     events: Vec<PathBuf>,
 
@@ -74,7 +78,7 @@ pub struct Compare {
     set: Vec<String>,
 
     /// Folder for the grid
-    #[arg(long, value_name = "OUT", required_unless_present = "resume")]
+    #[arg(long, value_name = "OUT")]
     out: Option<PathBuf>,
 
     /// Go on with the grid in this folder
@@ -92,6 +96,16 @@ impl Compare {
     /// Runs the grid and prints its tables.
     pub fn run(&self) -> Result<()> {
         self.reading.refuse_on_resume(self.resume.is_some())?;
+        let is_run = |path: &PathBuf| RunFolder::new(path).holds_a_run();
+        if !self.events.is_empty() && self.events.iter().all(is_run) {
+            if self.out.is_some() || self.protocol.is_some() || !self.set.is_empty() {
+                bail!(
+                    "--out, --protocol and --set have no meaning for finished runs: leave them \
+                     out, or name files of events to train on"
+                );
+            }
+            return compare_runs(&self.events, self.running.json);
+        }
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
         let _writing = grid::lock(out)?;

@@ -27,6 +27,9 @@ impl Front for CommandLine {
         Some(match remedy {
             Remedy::EvaluateInstead => "use `lstep evaluate EVENTS` instead".into(),
             Remedy::NameRun => "name a folder that `lstep train` made".into(),
+            Remedy::MovedEvents(folder) => {
+                format!("put it back, or tell where it is now: lstep update {folder} FILE")
+            }
             Remedy::ResumeRun(folder) => format!("go on with: lstep train --resume {folder}"),
             Remedy::RepeatComparison => "make it anew with lstep compare --resume".into(),
             _ => return None,

@@ -21,10 +21,14 @@ mod interrupt;
 mod paper;
 mod progress;
 mod report;
+mod runs;
 mod score;
+mod settings;
 mod sweep;
 mod table;
 mod train;
+mod update;
+mod watch;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -57,7 +61,10 @@ Examples:
   lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
+  lstep score run --all --out recs.parquet      ten for everybody, in a file
   lstep export run model.lstep                  the model in one file, for `lstep score` anywhere
+  lstep watch run new.csv                       is it as good on newer events?
+  lstep update run new.csv                      its state follows them
   lstep report run                              run/report.html anew: curves, calibration, filter, positions
   lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
   lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
@@ -72,12 +79,17 @@ enum Command {
     Train(Box<train::Train>),
     Score(score::Score),
     Export(export::Export),
+    Update(update::Update),
+    Watch(watch::Watch),
+    Runs(runs::Runs),
     Audit(audit::Audit),
     Report(report::Report),
     Bound(bound::Bound),
     Compare(Box<compare::Compare>),
     Sweep(Box<sweep::Sweep>),
     Paper(Box<paper::Paper>),
+    Settings(settings::Settings),
+    Words(settings::Words),
     /// Print the completion script of a shell
     Completions {
         /// Which shell
@@ -120,12 +132,17 @@ fn run(lstep: Lstep) -> Result<bool> {
         Some(Command::Train(train)) => train.run()?,
         Some(Command::Score(score)) => score.run()?,
         Some(Command::Export(export)) => export.run()?,
+        Some(Command::Update(update)) => update.run()?,
+        Some(Command::Watch(watch)) => return watch.run(),
+        Some(Command::Runs(runs)) => runs.run()?,
         Some(Command::Audit(audit)) => return audit.run(),
         Some(Command::Report(report)) => report.run()?,
         Some(Command::Bound(bound)) => bound.run()?,
         Some(Command::Compare(compare)) => compare.run()?,
         Some(Command::Sweep(sweep)) => sweep.run()?,
         Some(Command::Paper(paper)) => paper.run()?,
+        Some(Command::Settings(settings)) => settings.run()?,
+        Some(Command::Words(words)) => words.run()?,
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Lstep::command(), "lstep", &mut script);

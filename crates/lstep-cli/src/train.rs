@@ -33,11 +33,12 @@ Examples:
   lstep train events.csv --model lstep-pair --out run
   lstep train tgbl-wiki_edgelist_v2.csv --preset tgbl-wiki --out run     selects on validation MRR, as TGB does
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
+  lstep train newer.csv --from run --out newer      goes on from the weights of a run, with its settings
   lstep train --resume run
   lstep train --resume run --set train.epochs=100")]
 pub struct Train {
     /// The events, as for `lstep inspect`
-    #[arg(value_name = "EVENTS", required_unless_present = "resume")]
+    #[arg(value_name = "EVENTS", required_unless_present_any = ["resume", "from"])]
     events: Option<PathBuf>,
 
     /// Folder for the run; it must not hold one yet
@@ -47,6 +48,11 @@ pub struct Train {
     /// Go on with the run in this folder; for longer with --set train.epochs=N or train.patience=N
     #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config"])]
     resume: Option<PathBuf>,
+
+    /// Begin with the weights and the settings of another run, on newer events [default: its own
+    /// file, which may have grown]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["resume", "model", "preset", "protocol", "config"])]
+    from: Option<PathBuf>,
 
     /// What is trained [default: what --config or --set says, else lstep]. A counting model
     /// (heuristics, edgebank, poptrack) makes a run with a state and no weights
@@ -148,14 +154,18 @@ impl Train {
     }
 
     fn begin(&self, folder: &RunFolder) -> Result<TrainingRun> {
-        let events = self.events.as_deref().context("name a file of events")?;
+        let from = self.from.as_ref().map(RunFolder::new);
+        let under = from.as_ref().map(RunFolder::config).transpose()?;
+        let of_run = under.as_ref().map(|config| config.data.events.as_path());
+        let events = self.events.as_deref().or(of_run).context("name a file of events")?;
         if events == Path::new("-") {
             bail!("a run has to find its events again: give a file, not standard input");
         }
         // A run is resumed from anywhere.
         let events =
             events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
-        let file = match &self.config {
+        let of_run = self.from.as_ref().map(|run| run.join("config.toml"));
+        let file = match self.config.as_ref().or(of_run.as_ref()) {
             Some(path) => {
                 let text = read_text(path, SETTINGS_LIMIT).context("cannot read the settings")?;
                 Some((path.display().to_string(), text))
@@ -186,7 +196,11 @@ impl Train {
         let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
         let seconds = started.elapsed().as_secs_f64();
-        Ok(TrainingRun::begin(config, stream, folder.clone())?.having_read_for(seconds))
+        let mut run = TrainingRun::begin(config, stream, folder.clone())?.having_read_for(seconds);
+        if let Some(from) = &from {
+            run.take_weights(from)?;
+        }
+        Ok(run)
     }
 }
 
@@ -197,6 +211,8 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     let mut quality = String::new();
+    let mut best = fit.selection().best_epoch;
+    let (most, patience) = (fit.config().train.epochs, fit.config().train.patience);
     if !fit.is_finished() {
         let (model, weights, events) = (&fit.config().model, fit.weights(), fit.events());
         match weights {
@@ -211,7 +227,7 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     let finished = fit.run(&mut |moment| {
         match moment {
             TrainEvent::Step { progress, done, of } => {
-                bar.set_prefix(format!("epoch {}", progress.epoch));
+                bar.set_prefix(format!("epoch {} of at most {most}", progress.epoch));
                 bar.set_message(format!("loss {:.4}{quality}", progress.loss()));
                 bar.set_length(of);
                 bar.set_position(done);
@@ -222,7 +238,13 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
                 bar.set_position(done);
             }
             TrainEvent::Epoch(report) => {
-                quality = format!(", validation ap {:.4}", report.validation_ap);
+                if report.improved {
+                    best = report.epoch;
+                }
+                quality = format!(
+                    ", validation ap {:.4}, best {best}, stops after {patience} without gain",
+                    report.validation_ap
+                );
                 let line = epoch_line(report);
                 if terminal { bar.println(line) } else { crate::tell(line) }
             }

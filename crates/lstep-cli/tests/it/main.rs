@@ -9,6 +9,7 @@ mod files;
 mod host;
 mod journey;
 mod kills;
+mod life;
 mod mutations;
 mod own_scores;
 mod real_data;

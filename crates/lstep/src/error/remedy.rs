@@ -205,6 +205,8 @@ pub enum Remedy {
     EvaluateInstead,
     /// A folder has to be one that training made.
     NameRun,
+    /// The events of the run in this folder have moved.
+    MovedEvents(String),
     /// The run in this folder has to be trained further.
     ResumeRun(String),
     /// The folder is taken: resume what is in it, or choose another.
@@ -298,6 +300,9 @@ impl Remedy {
                 format!("make a stream of two kinds of nodes, with {}", say(Argument::Sources))
             }
             Remedy::EvaluateInstead => "evaluate it instead".into(),
+            Remedy::MovedEvents(folder) => {
+                format!("put it back, or tell the run {folder} where it is now by an update")
+            }
             Remedy::NameRun => "name the folder of a trained run".into(),
             Remedy::ResumeRun(_) => "resume it until an epoch is finished".into(),
             Remedy::ResumeOrOtherFolder => {

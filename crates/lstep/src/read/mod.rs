@@ -67,7 +67,7 @@ pub use write::{
 };
 
 use crate::error::Error;
-use crate::event::{Clock, Events, Features, Names};
+use crate::event::{Clock, Events, Features, Names, NodeId};
 use gather::Gather;
 use input::Input;
 use std::io::Read;
@@ -101,6 +101,32 @@ impl Dataset {
     /// Whether sources and destinations were told apart as different kinds of nodes.
     pub fn bipartite(&self) -> bool {
         self.names.separated()
+    }
+
+    /// The first `count` events with their nodes, and the later ones if there are any. Nodes are
+    /// numbered by appearance here, so those of the first events are the first ones.
+    pub(crate) fn split_at(self, count: usize) -> Result<(Dataset, Option<Dataset>)> {
+        if count >= self.events.len() {
+            return Ok((self, None));
+        }
+        let (first, all) = (self.events.first(count), &self.events);
+        let nodes = first.node_bound();
+        let order: Vec<NodeId> = (0..nodes as u32).map(NodeId).collect();
+        let width = all.features().width();
+        let features = Features::new(width, all.features().values()[count * width..].to_vec())?;
+        let later = Events::new(
+            all.sources()[count..].to_vec(),
+            all.destinations()[count..].to_vec(),
+            all.times()[count..].to_vec(),
+            features,
+        )?;
+        let node_features = match self.node_features.width() {
+            0 => self.node_features.clone(),
+            _ => self.node_features.first(nodes),
+        };
+        let names = self.names.reordered(&order)?;
+        let known = Dataset { events: first, names, node_features, ..self.clone() };
+        Ok((known, Some(Dataset { events: later, ..self })))
     }
 }
 

@@ -48,6 +48,9 @@ pub struct EvaluationReport {
     /// How its training went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingSummary>,
+    /// The SHA-256 of a run's stream: who met whom when, with which features and names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_sha256: Option<String>,
     /// Threads used. No number above depends on it.
     pub threads: usize,
     /// The version of this library.
@@ -242,6 +245,7 @@ impl EvaluationReport {
             ties: Vec::new(),
             settings: None,
             training: None,
+            stream_sha256: None,
             threads: rayon::current_num_threads(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             digest: None,

@@ -13,6 +13,8 @@ mod live;
 mod recommend;
 mod scorer;
 mod service;
+mod update;
+mod watch;
 
 pub use bundle::{Bundle, BundleInfo};
 pub use explain::{Explanation, SharedPartner};
@@ -20,3 +22,5 @@ pub use live::Live;
 pub use recommend::{Recommendation, Recommended, Recommender, TopK};
 pub use scorer::{NewEvent, Scored, Scorer};
 pub use service::Service;
+pub use update::{Updated, update};
+pub use watch::{Beside, WatchReport, Watched, watch};

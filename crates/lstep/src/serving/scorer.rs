@@ -10,6 +10,7 @@ use crate::serving::{Bundle, Explanation, TopK};
 use crate::training::RunFolder;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 /// A trained model that is asked by name and follows new events.
@@ -140,7 +141,20 @@ impl Scorer {
         Ok(())
     }
 
-    fn node_or_new(&mut self, name: Name<'_>, side: Side, features: &[f32]) -> Result<NodeId> {
+    /// Lets the state follow events that have been put into the log.
+    pub(super) fn observe_pushed(&mut self, step: &[Event]) -> Result<()> {
+        step.iter().for_each(|event| {
+            self.bundle.destinations.insert(event.destination);
+        });
+        self.bundle.live.observe()
+    }
+
+    pub(super) fn node_or_new(
+        &mut self,
+        name: Name<'_>,
+        side: Side,
+        features: &[f32],
+    ) -> Result<NodeId> {
         let Bundle { live, names, .. } = &mut self.bundle;
         let known = names.len();
         let node = names.intern_from(name, side)?;
@@ -176,12 +190,27 @@ impl Scorer {
 
     /// Reads events that have happened since, and refuses those that cannot be taken in.
     pub(super) fn read_events(&self, path: &Path) -> Result<NewEvents> {
-        let Bundle { live, names, clock, .. } = &self.bundle;
         let options = self.bundle.about().settings.data.options();
         // A model that has travelled may have left the table of its nodes behind: only new nodes
         // would need it. What has happened since may come in any order; the log wants that of time.
         let node_features = options.node_features.clone().filter(|table| table.exists());
         let more = read_like_the_run(path, &ReadOptions { sort: true, node_features, ..options })?;
+        self.new_events(path, more)
+    }
+
+    /// Takes in the events of a file that an update of the run wrote.
+    pub(super) fn observe_update(&mut self, path: &Path) -> Result<()> {
+        let data = &self.bundle.about().settings.data;
+        let node_features = data.node_features.clone().filter(|table| table.exists());
+        let (bipartite, sort) = (self.bundle.names.separated(), true);
+        let options = ReadOptions { bipartite, sort, node_features, ..ReadOptions::default() };
+        let events = read(path, &options)?;
+        self.new_events(path, events)?.observe(self).map(drop)
+    }
+
+    /// Refuses events that cannot be taken in.
+    pub(super) fn new_events(&self, path: &Path, more: Dataset) -> Result<NewEvents> {
+        let Bundle { live, names, clock, .. } = &self.bundle;
         let fault = |problem: String, remedy: &str| {
             InputFault::new(path.display().to_string(), problem, remedy)
         };
@@ -360,16 +389,40 @@ impl Scorer {
 
 /// Events that have happened since, ready to be taken in.
 pub(super) struct NewEvents {
-    events: Dataset,
+    pub events: Dataset,
     /// Their times on the model's clock.
-    times: Vec<Time>,
+    pub times: Vec<Time>,
 }
 
 impl NewEvents {
+    /// Puts the events of a step into the log of a scorer. Its state observes them by
+    /// [`Scorer::observe_pushed`].
+    pub fn push(&self, scorer: &mut Scorer, step: Range<u32>) -> Result<Vec<Event>> {
+        let NewEvents { events: Dataset { events, names, node_features, .. }, times } = self;
+        step.map(|number| {
+            let event = events.at(number as usize);
+            let of_node = |node: NodeId| node_features.row(node.index());
+            let (source, destination) = (names.name(event.source), names.name(event.destination));
+            let source = scorer.node_or_new(source, Side::Source, of_node(event.source))?;
+            let features = of_node(event.destination);
+            let destination = scorer.node_or_new(destination, Side::Destination, features)?;
+            let features = events.features().row(number as usize);
+            scorer.bundle.live.push(source, destination, times[number as usize], features)
+        })
+        .collect()
+    }
+
+    /// The events of each step, by number.
+    pub fn steps(&self, scorer: &Scorer) -> Vec<Range<u32>> {
+        let protocol = &scorer.bundle.about().settings.protocol;
+        let events = &self.events.events;
+        cut(events, 0..events.len() as u32, protocol.step(), protocol.visibility())
+    }
+
     /// Lets a scorer take them in; gives the numbers after the last event of each step.
     pub fn observe(&self, scorer: &mut Scorer) -> Result<Vec<u32>> {
         let NewEvents { events: Dataset { events, names, node_features, .. }, times } = self;
-        let protocol = scorer.bundle.about().settings.protocol.clone();
+        let steps = self.steps(scorer);
         let new_event = |number: u32| {
             let event = events.at(number as usize);
             let of_node = |node: NodeId| node_features.row(node.index());
@@ -381,7 +434,6 @@ impl NewEvents {
                 node_features: [of_node(event.source), of_node(event.destination)],
             }
         };
-        let steps = cut(events, 0..events.len() as u32, protocol.step(), protocol.visibility());
         let mut ends = Vec::with_capacity(steps.len());
         for step in steps {
             let step: Vec<NewEvent<'_>> = step.map(new_event).collect();

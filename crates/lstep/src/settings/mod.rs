@@ -3,12 +3,15 @@
 mod builder;
 mod difference;
 mod former;
+mod keys;
 mod preset;
 mod run;
 mod train;
 
 pub use builder::SettingsBuilder;
 pub(crate) use difference::difference;
+pub use difference::differences;
+pub use keys::{SettingInfo, common_settings, model_settings};
 pub use preset::{preset_names, published};
 pub use run::{DataConfig, RunConfig};
 pub use train::TrainConfig;

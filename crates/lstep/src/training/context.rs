@@ -2,13 +2,14 @@
 //! question.
 
 use crate::checkpoint::StreamExtent;
-use crate::error::Result;
+use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::model::{FeatureWidths, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Plan, Split, Subject, Visibility};
-use crate::read::read;
+use crate::read::{Dataset, read};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::stream::info;
+use crate::training::RunFolder;
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ pub(crate) struct RunContext {
     pub plan: Plan,
     pub info: StreamInfo,
     pub timings: SetupTimings,
+    /// Events at the end of the file that are no part of the run: they have happened since.
+    pub since: Option<Dataset>,
 }
 
 /// Seconds of what comes before training.
@@ -43,15 +46,21 @@ impl RunContext {
         let plan = config.protocol.plan(subject)?;
         let timings = SetupTimings { reading: None, splitting: started.elapsed().as_secs_f64() };
         let info = info(&stream.log, plan.split());
-        Ok(RunContext { config, stream, plan, info, timings })
+        Ok(RunContext { config, stream, plan, info, timings, since: None })
     }
 
-    pub fn read(config: RunConfig) -> Result<RunContext> {
+    /// Reads the events of a run. A file that has grown is known up to where it ended when the run
+    /// began.
+    pub fn read(config: RunConfig, folder: &RunFolder) -> Result<RunContext> {
         let started = Instant::now();
-        let stream = Stream::from(read(&config.data.events, &config.data.options())?);
+        let dataset = read(&config.data.events, &config.data.options())
+            .map_err(|error| moved(error, &config, folder))?;
+        let known = folder.known_stream()?.map_or(usize::MAX, |known| known.events as usize);
+        let (dataset, since) = dataset.split_at(known)?;
         let reading = Some(started.elapsed().as_secs_f64());
-        let context = RunContext::new(config, stream)?;
-        Ok(RunContext { timings: SetupTimings { reading, ..context.timings }, ..context })
+        let context = RunContext::new(config, Stream::from(dataset))?;
+        let timings = SetupTimings { reading, ..context.timings };
+        Ok(RunContext { timings, since, ..context })
     }
 
     pub fn split(&self) -> &Split {
@@ -85,6 +94,21 @@ impl RunContext {
 
     pub fn visibility(&self) -> Visibility {
         self.config.protocol.visibility()
+    }
+}
+
+/// Says what to do where a run does not find its events.
+fn moved(error: Error, config: &RunConfig, folder: &RunFolder) -> Error {
+    match error {
+        Error::Io { path, reason }
+            if path == config.data.events && reason.kind() == std::io::ErrorKind::NotFound =>
+        {
+            let problem = format!("is not there any more ({reason})");
+            let remedy = Remedy::MovedEvents(folder.path().display().to_string());
+            let fault = InputFault::new(path.display().to_string(), problem, remedy);
+            fault.kind(FaultKind::Missing).into()
+        }
+        other => other,
     }
 }
 

@@ -3,6 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | all settings, resolved |
+//! | `stream.json` | how many events the run is about, and their hash |
+//! | `updates` | events that have happened since, a file for each `update` |
 //! | `last.safetensors` | weights, moments, state and how far the epoch is: what is needed to go on |
 //! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
 //! | `metrics.jsonl` | a line for each epoch |
@@ -12,10 +14,11 @@
 //! Every file is written under another name and renamed, so a run that is killed leaves whole files
 //! behind. While a process writes, an empty file `.lock` keeps others from doing so.
 
-use crate::disk::{FolderLock, REPORT_LIMIT, SETTINGS_LIMIT, read_text};
+use crate::disk::{FolderLock, REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::results::EpochReport;
 use crate::settings::RunConfig;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -26,6 +29,20 @@ pub struct RunFolder {
     path: PathBuf,
     /// The lock, for as long as anybody holds it; clones share it.
     lock: Arc<Mutex<Weak<FolderLock>>>,
+}
+
+/// The events that a run is about. Its file may grow at its end: what was known is found by number
+/// and checked by hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownStream {
+    /// The dataset's name.
+    pub dataset: String,
+    /// How many events.
+    pub events: u64,
+    /// How many nodes.
+    pub nodes: u64,
+    /// The SHA-256 of who met whom when, with which features and names.
+    pub sha256: String,
 }
 
 impl RunFolder {
@@ -65,6 +82,58 @@ impl RunFolder {
         let lock = Arc::new(FolderLock::acquire(&self.path)?);
         *held = Arc::downgrade(&lock);
         Ok(lock)
+    }
+
+    /// The events that the run is about; nothing for runs of earlier versions, whose file may not
+    /// grow.
+    pub fn known_stream(&self) -> Result<Option<KnownStream>> {
+        let path = self.file("stream.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, SETTINGS_LIMIT)?;
+        serde_json::from_str(&text).map(Some).map_err(|error| {
+            let problem = format!("does not tell the run's events ({error})");
+            InputFault::new(path.display().to_string(), problem, "put it back as it was").into()
+        })
+    }
+
+    /// Notes the events that the run is about.
+    pub(super) fn write_known_stream(&self, known: &KnownStream) -> Result<()> {
+        let text = serde_json::to_string_pretty(known).expect("it is plain data");
+        write_text(self.file("stream.json"), &text)
+    }
+
+    /// From now on reads the events from another file, which has to begin with those that the run
+    /// is about. Whether it does is checked whenever the run is opened.
+    pub fn read_events_from(&self, events: PathBuf) -> Result<()> {
+        let mut config = self.config()?;
+        config.data.events = events;
+        write_text(self.file("config.toml"), &config.to_toml())
+    }
+
+    /// The files of events that have happened since, in the order in which they came.
+    pub fn updates(&self) -> Result<Vec<PathBuf>> {
+        let folder = self.file("updates");
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        let failed = |error| Error::io(&folder, error);
+        let entries = fs::read_dir(&folder).map_err(failed)?;
+        let entries = entries.map(|entry| entry.map(|entry| entry.path()));
+        let mut files: Vec<PathBuf> = entries.collect::<std::io::Result<_>>().map_err(failed)?;
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "csv"));
+        files.sort();
+        Ok(files)
+    }
+
+    /// The name of the next file of events that have happened since. Makes its folder.
+    pub fn next_update(&self) -> Result<PathBuf> {
+        let folder = self.file("updates");
+        fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
+        let last = self.updates()?.pop();
+        let number = last.as_ref().and_then(|file| file.file_stem()?.to_str()?.parse::<u32>().ok());
+        Ok(folder.join(format!("{:06}.csv", number.map_or(1, |number| number + 1))))
     }
 
     /// What is needed to go on.

@@ -18,8 +18,8 @@ use crate::stream::Stream;
 use crate::training::Provenance;
 use crate::training::RunContext;
 use crate::training::TrainedRun;
+use crate::training::{KnownStream, RunFolder, RunStore};
 use crate::training::{Progress, Selection, TrainingStream, mean_quality};
-use crate::training::{RunFolder, RunStore};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -89,6 +89,13 @@ impl TrainingRun {
         // Another process may have been faster.
         refuse_a_run()?;
         run.save()?;
+        let stream = &run.context.stream;
+        folder.write_known_stream(&KnownStream {
+            dataset: stream.name.clone(),
+            events: stream.log.len() as u64,
+            nodes: stream.names.len() as u64,
+            sha256: run.provenance.stream().to_string(),
+        })?;
         // The settings come last: a folder that has them has everything.
         write_text(folder.file("config.toml"), &run.context.config.to_toml())?;
         Ok(run)
@@ -97,6 +104,38 @@ impl TrainingRun {
     /// Starts a run that is kept in memory.
     pub fn begin_in_memory(config: RunConfig, stream: Stream) -> Result<TrainingRun> {
         TrainingRun::prepare(RunContext::new(config, stream)?, RunStore::memory())
+    }
+
+    /// Begins with the weights of the best epoch of another run in place of drawn ones, for newer
+    /// events. State and optimiser begin anew.
+    ///
+    /// # Errors
+    ///
+    /// If that run has no finished epoch, or its model has other weights.
+    pub fn take_weights(&mut self, from: &RunFolder) -> Result<()> {
+        let best = RunStore::Folder(from.clone()).best()?;
+        let mut fresh = Checkpoint::default();
+        self.trainer.save(&mut fresh);
+        let mut fresh = fresh.into_owned();
+        for tensor in &mut fresh.tensors {
+            let name =
+                ["weight.", "average."].iter().find_map(|part| tensor.name.strip_prefix(part));
+            let Some(name) = name else { continue };
+            // Where there is a running mean, that is what was validated.
+            let used = best.tensor(&format!("average.{name}"));
+            let found = used.or_else(|_| best.tensor(&format!("weight.{name}")));
+            let fits = found.ok().filter(|found| found.values.len() == tensor.values.len());
+            let Some(found) = fits else {
+                let problem = format!("has no weights {name:?} that fit the model of this run");
+                let remedy = "give the same model settings, and events with the same features";
+                let file = from.best().display().to_string();
+                return Err(Error::incompatible(InputFault::new(file, problem, remedy)));
+            };
+            tensor.values = found.values.clone();
+        }
+        fresh.set_extent(self.context.extent());
+        self.trainer.load(fresh)?;
+        self.save()
     }
 
     /// Says how long the stream took to read, for the report.
@@ -108,7 +147,7 @@ impl TrainingRun {
 
     /// Goes on with the run in a folder.
     pub fn resume(folder: RunFolder) -> Result<TrainingRun> {
-        let context = RunContext::read(folder.config()?)?;
+        let context = RunContext::read(folder.config()?, &folder)?;
         TrainingRun::resume_on(context, folder)
     }
 
@@ -116,7 +155,7 @@ impl TrainingRun {
     /// It then ends as if it had been begun so.
     pub fn resume_longer(folder: RunFolder, keys: &[String]) -> Result<TrainingRun> {
         let config = folder.longer(keys)?;
-        let run = TrainingRun::resume_on(RunContext::read(config)?, folder.clone())?;
+        let run = TrainingRun::resume_on(RunContext::read(config, &folder)?, folder.clone())?;
         // Only what can be resumed is changed.
         write_text(folder.file("config.toml"), &run.context.config.to_toml())?;
         Ok(run)

@@ -23,7 +23,7 @@ pub(crate) struct Provenance {
 
 impl Provenance {
     pub fn of(context: &RunContext) -> Provenance {
-        let (stream, settings) = (fingerprint(&context.stream), decisive(&context.config));
+        let (stream, settings) = (stream_sha256(&context.stream), decisive(&context.config));
         Provenance { stream, settings, extent: context.extent() }
     }
 
@@ -84,7 +84,7 @@ fn decisive(config: &RunConfig) -> RunConfig {
 
 /// A hash of who met whom when, with which features. Names are in it, because a run is asked by
 /// name.
-fn fingerprint(stream: &Stream) -> String {
+pub(crate) fn stream_sha256(stream: &Stream) -> String {
     let mut hash = Fingerprint::default();
     for name in stream.names.iter() {
         let name = name.to_string();

@@ -6,6 +6,7 @@ use crate::evaluation::{OpenSession, Watch, evaluate, ties, unwatched};
 use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
+use crate::read::Dataset;
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
 use crate::results::{EvaluationReport, ResultRow, TiesReport};
@@ -29,7 +30,7 @@ pub struct TrainedRun {
 impl TrainedRun {
     /// Opens the best epoch of a run.
     pub fn open(folder: &RunFolder) -> Result<TrainedRun> {
-        TrainedRun::on(RunContext::read(folder.config()?)?, folder)
+        TrainedRun::on(RunContext::read(folder.config()?, folder)?, folder)
     }
 
     /// Opens the best epoch of a run on a stream in memory, which has to be the one it was trained
@@ -201,6 +202,7 @@ impl TrainedRun {
             results,
             settings: Some(config.clone()),
             training: self.store.epochs().ok().and_then(TrainingSummary::of),
+            stream_sha256: Some(self.stream_sha256.clone()),
             ..EvaluationReport::about(stream, plan.protocol())
         }
     }
@@ -208,6 +210,11 @@ impl TrainedRun {
     /// The stream it was trained on, when the run itself is no longer needed.
     pub fn into_stream(self) -> Stream {
         self.context.stream
+    }
+
+    /// As [`TrainedRun::into_stream`], with the events that its file has had since.
+    pub(crate) fn into_streams(self) -> (Stream, Option<Dataset>) {
+        (self.context.stream, self.context.since)
     }
 
     /// A session with the learned weights that has observed nothing.

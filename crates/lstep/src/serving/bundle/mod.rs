@@ -11,7 +11,7 @@ use crate::checkpoint::{Checkpoint, StreamExtent};
 use crate::error::Result;
 use crate::event::{Clock, Names, NodeSet};
 use crate::model::{OptimizerConfig, StreamInfo, Trainer, with_most_weights};
-use crate::serving::Live;
+use crate::serving::{Live, Scorer};
 use crate::settings::RunConfig;
 use crate::training::{RunFolder, TrainedRun};
 use serde::Serialize;
@@ -44,12 +44,22 @@ pub struct BundleInfo {
 }
 
 impl Bundle {
-    /// The best epoch of a run, after it has observed validation and test, too.
+    /// The best epoch of a run, after it has observed validation and test, too, and everything that
+    /// has happened since: the end of a file that has grown, and its updates.
     pub fn of_run(folder: &RunFolder) -> Result<Bundle> {
-        Bundle::of_trained(TrainedRun::open(folder)?)
+        Bundle::of_trained(TrainedRun::open(folder)?)?.updated(folder)
     }
 
-    /// As [`Bundle::of_run`], for a run that is open already.
+    /// After the updates of its run's folder.
+    pub(super) fn updated(self, folder: &RunFolder) -> Result<Bundle> {
+        let mut scorer = Scorer::from(self);
+        for update in folder.updates()? {
+            scorer.observe_update(&update)?;
+        }
+        Ok(scorer.into_bundle())
+    }
+
+    /// As [`Bundle::of_run`], for a run that is open already, and without updates.
     pub fn of_trained(trained: TrainedRun) -> Result<Bundle> {
         let trainer = trained.trainer_at_the_end()?;
         let info = trained.info().clone();
@@ -60,21 +70,31 @@ impl Bundle {
             run_events: trained.stream().log.len() as u64,
             version: env!("CARGO_PKG_VERSION").to_string(),
         };
-        let stream = trained.into_stream();
+        let (stream, since) = trained.into_streams();
         let destinations = stream.log.events().destinations().iter().copied().collect();
-        Ok(Bundle {
+        let bundle = Bundle {
             live: Live::resume(stream.log, trainer),
             names: stream.names,
             clock: stream.clock,
             destinations,
             info,
             about,
-        })
+        };
+        let Some(since) = since else { return Ok(bundle) };
+        let mut scorer = Scorer::from(bundle);
+        let file = scorer.bundle().about().settings.data.events.clone();
+        scorer.new_events(&file, since)?.observe(&mut scorer)?;
+        Ok(scorer.into_bundle())
     }
 
     /// Where it comes from.
     pub fn about(&self) -> &BundleInfo {
         &self.about
+    }
+
+    /// What the model knew before its first event.
+    pub(super) fn info(&self) -> &StreamInfo {
+        &self.info
     }
 
     /// How many events it has observed.
