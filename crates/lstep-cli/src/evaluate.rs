@@ -15,6 +15,7 @@ use lstep::protocol::{
 };
 use lstep::read::TableFormat;
 use lstep::results::{EvaluationReport, ResultRow, TiesReport};
+use lstep::settings::Purpose;
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainedRun};
 use std::ops::ControlFlow;
@@ -476,7 +477,14 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
         report.dataset, report.nodes, report.events, report.protocol
     ))?;
     let columns = report.results.iter().filter(|row| row.model == report.results[0].model).count();
-    let table = if report.results.len() > columns { by_model(report) } else { by_result(report) };
+    let ranked = ranks_among_baselines(report);
+    let table = if report.results.len() > columns {
+        by_model(report)
+    } else if ranked {
+        by_rank(report)
+    } else {
+        by_result(report)
+    };
     say(table.show().trim_end())?;
     tell_the_worst(
         report,
@@ -498,6 +506,9 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
         say(
             "mrr: mean reciprocal rank of the true destination among its negatives, ties in the middle",
         )?;
+    }
+    if ranked {
+        return say("hits@k: share of questions whose answer is among the first k (recall@k)");
     }
     say("ap and auc: mean over steps; pooled: over all scores together")?;
     // A run is compared with all models that count, scores of a file with those beside them.
@@ -586,6 +597,34 @@ fn by_result(report: &EvaluationReport) -> Table {
             row.hits_10.map_or("-".into(), share),
             row.events.to_string(),
             format!("{:.3}", row.seconds),
+        ]);
+    }
+    table
+}
+
+/// Whether a run was ranked once, beside counting models.
+fn ranks_among_baselines(report: &EvaluationReport) -> bool {
+    let ranking =
+        report.settings.as_ref().is_some_and(|settings| settings.purpose == Purpose::Ranking);
+    ranking && report.results.len() == 1 && report.results[0].mrr.is_some()
+}
+
+/// A run's ranks beside those of the best counting models. The others are in report.json.
+fn by_rank(report: &EvaluationReport) -> Table {
+    let mut table = Table::new(["model", "mrr", "hits@1", "hits@10", "ndcg@10", "auc"]);
+    let asked = &report.results[0];
+    let same = |row: &&ResultRow| row.part == asked.part && row.negatives == asked.negatives;
+    let mut baselines: Vec<&ResultRow> = report.baselines.iter().filter(same).collect();
+    baselines.sort_by(|a, b| b.mrr.unwrap_or(0.0).total_cmp(&a.mrr.unwrap_or(0.0)));
+    for row in report.results.iter().chain(baselines.into_iter().take(3)) {
+        let shown = |value: Option<f64>| value.map_or("-".into(), share);
+        table.row(vec![
+            row.model.to_string(),
+            shown(row.mrr),
+            shown(row.hits_1),
+            shown(row.hits_10),
+            shown(row.ndcg_10),
+            share(row.auc),
         ]);
     }
     table

@@ -28,6 +28,7 @@ mod sweep;
 mod table;
 mod train;
 mod update;
+mod verdict;
 mod watch;
 
 use anyhow::Result;

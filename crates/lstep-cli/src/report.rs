@@ -81,7 +81,7 @@ impl Report {
 pub fn evaluate_showing(trained: &TrainedRun) -> Result<EvaluationWithBaselines> {
     let bar = progress::candidates("");
     let mut watch = |progress: EvalProgress<'_>| show_on(&bar, progress);
-    let everything = trained.config().protocol.full_scope();
+    let everything = trained.config().scope();
     let evaluated = trained.evaluate_with_baselines(&everything, &mut watch).or_else(|error| {
         let (possible, reasons) = trained.possible(&everything);
         if possible == everything || possible.settings.is_empty() || possible.strategies.is_empty()

@@ -1,9 +1,9 @@
 //! `lstep train`: a model that learns, in a folder from which it can go on.
 
-use crate::args::{Reading, read_showing, run_model};
+use crate::args::{Reading, one_of, read_showing, run_model};
 use crate::interrupt::{Stopped, all_is_saved, go_on, stop_flag};
 use crate::report::evaluate_showing;
-use crate::{evaluate, progress, say};
+use crate::{evaluate, progress, say, verdict};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -12,7 +12,7 @@ use lstep::model::ModelConfig;
 use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
-use lstep::settings::{RunConfig, preset_names};
+use lstep::settings::{Purpose, RunConfig, preset_names};
 use lstep::stream::Stream;
 use lstep::training::{RunFolder, TrainEvent, TrainingRun};
 use std::io::IsTerminal;
@@ -22,20 +22,25 @@ use std::time::Instant;
 
 /// Train a model on a stream, with everything needed to go on, evaluate and score.
 ///
+/// On your own events it learns to rank: who is next among all? The report says how often that was
+/// right, and whether it is better than counting. With a preset, or a protocol of published tables,
+/// it trains and reports as those do.
+///
 /// Ctrl-C, SIGTERM or SIGHUP finishes the step, saves and stops; `--resume` goes on, and ends with the same weights to
 /// the bit as if there had been no stop.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lstep train events.csv --out run
-  lstep train uci/events.csv.gz --preset uci --out run --set train.seed=1
+  lstep train events.csv --for benchmark --out run                       AP and AUC, as in published tables
+  lstep train uci/events.csv.gz --preset uci --out run --seed 1
   lstep train uci/events.csv.gz --model graphmixer --preset uci --out run
-  lstep train events.csv --model lstep-pair --out run
+  lstep train events.csv --model tgn --epochs 20 --out run
   lstep train tgbl-wiki_edgelist_v2.csv --preset tgbl-wiki --out run     selects on validation MRR, as TGB does
   lstep train events.parquet --config my.toml --set model.recent=30 --set model.scope=all --out run
   lstep train newer.csv --from run --out newer      goes on from the weights of a run, with its settings
   lstep train --resume run
-  lstep train --resume run --set train.epochs=100")]
+  lstep train --resume run --epochs 100")]
 pub struct Train {
     /// The events, as for `lstep inspect`
     #[arg(value_name = "EVENTS", required_unless_present_any = ["resume", "from"])]
@@ -45,17 +50,24 @@ pub struct Train {
     #[arg(long, value_name = "RUN", required_unless_present = "resume")]
     out: Option<PathBuf>,
 
-    /// Go on with the run in this folder; for longer with --set train.epochs=N or train.patience=N
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "preset", "protocol", "config"])]
+    /// Go on with the run in this folder; for longer with --epochs N or --set train.patience=N
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["events", "out", "model", "purpose", "preset", "protocol", "config", "seed", "step"])]
     resume: Option<PathBuf>,
 
     /// Begin with the weights and the settings of another run, on newer events [default: its own
     /// file, which may have grown]
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["resume", "model", "preset", "protocol", "config"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["resume", "model", "purpose", "preset", "protocol", "config"])]
     from: Option<PathBuf>,
 
-    /// What is trained [default: what --config or --set says, else lstep]. A counting model
-    /// (heuristics, edgebank, poptrack) makes a run with a state and no weights
+    /// What do you want to do? `ranking`: who is next among all destinations, with MRR and Hits@10.
+    /// `benchmark`: AP and AUC as published [default: benchmark with --preset, --config or the
+    /// protocols dyglib and tgb, else ranking]
+    #[arg(long = "for", value_name = "PURPOSE", value_parser = one_of([Purpose::Ranking, Purpose::Benchmark]))]
+    purpose: Option<Purpose>,
+
+    /// What is trained [default: what --config or --set says, else lstep-pair for ranking and lstep
+    /// for benchmarks]. A counting model (heuristics, edgebank, poptrack) makes a run with a state
+    /// and no weights
     #[arg(long, value_name = "NAME", value_parser = run_model)]
     model: Option<String>,
 
@@ -71,6 +83,18 @@ pub struct Train {
     /// Settings as TOML: the tables `protocol`, `model` and `train`, any part of them
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Most epochs, the same as --set train.epochs=N
+    #[arg(long, value_name = "N")]
+    epochs: Option<u32>,
+
+    /// Seed of weights and training's negatives, the same as --set train.seed=N
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Events in a step, or `time`, the same as --set protocol.step=N
+    #[arg(long, value_name = "N")]
+    step: Option<String>,
 
     /// A single setting, for example model.recent=30
     #[arg(long, value_name = "KEY=VALUE")]
@@ -96,8 +120,9 @@ impl Train {
             Some(_) if folder.holds_a_run() => Some(folder.lock()?),
             _ => None,
         };
-        let mut fit = match (&self.resume, &self.set[..]) {
-            (None, _) => self.begin(&folder)?,
+        let keys = self.keys();
+        let mut fit = match (&self.resume, &keys[..]) {
+            (None, keys) => self.begin(&folder, keys)?,
             (Some(_), []) => TrainingRun::resume(folder.clone())?,
             (Some(_), keys) => TrainingRun::resume_longer(folder.clone(), keys)?,
         };
@@ -117,7 +142,8 @@ impl Train {
         all_is_saved(stopped);
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
-        let evaluated = evaluate_showing(&trained)?;
+        let mut evaluated = evaluate_showing(&trained)?;
+        evaluated.report.summary = verdict::summary(&evaluated.report, &shown);
         let report = &evaluated.report;
         let text = report.to_json();
         write_text(folder.file("report.json"), &text)?;
@@ -128,7 +154,30 @@ impl Train {
         say(format!(
             "Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json; {shown}/report.html is to be looked at."
         ))?;
-        evaluate::show(report)
+        evaluate::show(report)?;
+        report.summary.as_ref().map_or(Ok(()), |summary| say(verdict::lines(summary)))
+    }
+
+    /// The settings that flags name, and then those of `--set`, which go before them.
+    fn keys(&self) -> Vec<String> {
+        let flags = [
+            self.epochs.map(|epochs| format!("train.epochs={epochs}")),
+            self.seed.map(|seed| format!("train.seed={seed}")),
+            self.step.as_ref().map(|step| format!("protocol.step={step}")),
+        ];
+        flags.into_iter().flatten().chain(self.set.iter().cloned()).collect()
+    }
+
+    /// What the run is for. What was published, or a file of settings, decides for itself.
+    fn purpose(&self) -> Option<Purpose> {
+        let key = |name: &str| self.set.iter().any(|set| set.starts_with(name));
+        let published = self.preset.is_some()
+            || self.config.is_some()
+            || self.from.is_some()
+            || self.protocol.as_ref().is_some_and(|protocol| protocol != "stream")
+            || key("protocol.name=")
+            || key("purpose=");
+        self.purpose.or((!published).then_some(Purpose::Ranking))
     }
 
     /// Settings that name another model or protocol than a flag would silently go before it.
@@ -153,7 +202,7 @@ impl Train {
         Ok(())
     }
 
-    fn begin(&self, folder: &RunFolder) -> Result<TrainingRun> {
+    fn begin(&self, folder: &RunFolder, keys: &[String]) -> Result<TrainingRun> {
         let from = self.from.as_ref().map(RunFolder::new);
         let under = from.as_ref().map(RunFolder::config).transpose()?;
         let of_run = under.as_ref().map(|config| config.data.events.as_path());
@@ -179,7 +228,8 @@ impl Train {
             .model(self.model.as_deref())
             .preset(self.preset.as_deref())
             .protocol(self.protocol.as_deref())
-            .set(&self.set);
+            .purpose(self.purpose())
+            .set(keys);
         if let Some((name, text)) = &file {
             builder = builder.file(name, text);
         }

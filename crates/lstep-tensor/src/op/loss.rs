@@ -1,4 +1,4 @@
-//! The binary cross-entropy of logits.
+//! Cross-entropies of logits: of labels, and of rows of which the first is true.
 
 use crate::backward::Backward;
 use crate::kernel::math;
@@ -30,6 +30,57 @@ impl Tape<'_> {
         result.row(0)[0] = (total / (rows * cols) as f64) as f32;
         self.record(out, &[logits], || CrossEntropy { logits, labels, out }.into());
         out
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct SoftmaxCrossEntropy {
+    logits: Var,
+    each: usize,
+    pub out: Var,
+}
+
+impl Tape<'_> {
+    /// The mean over groups of `each` rows of log sum e^z - z_0: the cross-entropy of the softmax
+    /// of a group and its first row, [n, 1] to [1, 1]. It never overflows, and is summed in `f64`.
+    pub fn softmax_cross_entropy(&mut self, logits: Var, each: usize) -> Var {
+        let (rows, cols) = self.shape(logits);
+        assert!(cols == 1 && each > 0 && rows % each == 0, "whole groups of one logit a row");
+        let out = self.emit(1, 1);
+        let (read, [mut result]) = self.forward([out]);
+        let z = read.matrix(logits);
+        let mut total = 0.0;
+        for first in (0..rows).step_by(each) {
+            let (largest, sum) = log_sum(first..first + each, |row| z.row(row)[0]);
+            total += sum.ln() + f64::from(largest) - f64::from(z.row(first)[0]);
+        }
+        result.row(0)[0] = (total / (rows / each).max(1) as f64) as f32;
+        self.record(out, &[logits], || SoftmaxCrossEntropy { logits, each, out }.into());
+        out
+    }
+}
+
+/// The largest of some logits, and the sum of e^(z - largest).
+fn log_sum(rows: std::ops::Range<usize>, z: impl Fn(usize) -> f32) -> (f32, f64) {
+    let largest = rows.clone().map(&z).fold(f32::NEG_INFINITY, f32::max);
+    (largest, rows.map(|row| f64::from(math::exponential(z(row) - largest))).sum())
+}
+
+impl SoftmaxCrossEntropy {
+    /// dz_i += dy (softmax(z)_i - [i is the first of its group]) / groups.
+    pub fn backward(&self, backward: &mut Backward<'_>) {
+        let z = backward.read.matrix(self.logits);
+        let (dy, mut dz) = backward.grads.pair(self.out, self.logits);
+        let factor = f64::from(dy.row(0)[0]) / (z.rows / self.each).max(1) as f64;
+        for first in (0..z.rows).step_by(self.each) {
+            let group = first..first + self.each;
+            let (largest, sum) = log_sum(group.clone(), |row| z.row(row)[0]);
+            for row in group {
+                let share = f64::from(math::exponential(z.row(row)[0] - largest)) / sum;
+                let label = if row == first { 1.0 } else { 0.0 };
+                dz.row(row)[0] += (factor * (share - label)) as f32;
+            }
+        }
     }
 }
 

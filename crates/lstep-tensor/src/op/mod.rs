@@ -75,6 +75,7 @@ operations! {
     TimeEncode(time::TimeEncode),
     Gru(recurrent::Gru),
     CrossEntropy(loss::CrossEntropy),
+    SoftmaxCrossEntropy(loss::SoftmaxCrossEntropy),
     FoldFilter(temporal_filter::FoldFilter),
     RunKernel(temporal_filter::RunKernel),
     Circular(circular::Circular),

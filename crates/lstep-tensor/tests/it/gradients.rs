@@ -358,6 +358,12 @@ fn cross_entropy() {
 }
 
 #[test]
+fn softmax_cross_entropy() {
+    check(&[(6, 1)], |t, p| t.softmax_cross_entropy(p[0], 3));
+    check(&[(5, 1)], |t, p| t.softmax_cross_entropy(p[0], 5));
+}
+
+#[test]
 fn the_position_filter_folded_and_run() {
     check(&[(3, 5), (3, 5), (1, 5)], position_filter);
     check(&[(3, 6), (3, 6), (1, 6)], position_filter);

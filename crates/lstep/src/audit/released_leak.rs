@@ -18,7 +18,7 @@ use crate::protocol::{
     EvalPass, EvalScope, Part, Setting, StepRule, Strategy, StreamProtocol, negatives_sha256,
 };
 use crate::results::Outcome;
-use crate::settings::TrainConfig;
+use crate::settings::{SelectBy, TrainConfig};
 use crate::stream::Stream;
 use crate::stream::info;
 use crate::training::RunFolder;
@@ -307,7 +307,7 @@ impl LeakTrial<'_> {
                 evaluate(trainer.fork().as_mut(), self.log, self.validation, &mut unwatched)?
                     .swap_remove(0);
             // A fork keeps weights and state; no file is needed, and a leaking model has none.
-            if selection.take(epoch, std::slice::from_ref(&outcome)) {
+            if selection.take(epoch, std::slice::from_ref(&outcome), SelectBy::Ap) {
                 best = trainer.fork();
             }
         }

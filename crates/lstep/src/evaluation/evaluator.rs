@@ -262,6 +262,7 @@ impl<'a> SetMetrics<'a> {
         let mean = self.means.mean().expect("a query set asks about at least one event");
         let pooled = self.means.pooled().expect("a query set asks about at least one event");
         let asked = self.query_set.asked().len();
+        let beyond_ten = self.ranked && self.least_negatives > 10;
         Outcome {
             part: self.query_set.part,
             setting: self.query_set.setting,
@@ -271,11 +272,9 @@ impl<'a> SetMetrics<'a> {
             ap_pooled: pooled.average_precision,
             auc_pooled: pooled.roc_auc,
             mrr: if self.ranked { self.ranks.mrr() } else { None },
-            hits_10: if self.ranked && self.least_negatives > 10 {
-                self.ranks.hits(10)
-            } else {
-                None
-            },
+            hits_10: if beyond_ten { self.ranks.hits(10) } else { None },
+            hits_1: if self.ranked { self.ranks.hits(1) } else { None },
+            ndcg_10: if beyond_ten { self.ranks.ndcg(10) } else { None },
             events: asked,
             steps: self.means.steps(),
             pairs: asked + self.query_set.negatives().pairs(),

@@ -4,7 +4,7 @@ use crate::checkpoint::replace;
 use crate::error::{Error, Result};
 use crate::evaluation::scores::{QuestionLog, Scored};
 use crate::evaluation::{
-    OpenSession, ScoreLog, evaluate, evaluate_recording, paired_difference, ties, train_observing,
+    OpenSession, ScoreLog, against, evaluate, evaluate_recording, headline, ties, train_observing,
     unwatched,
 };
 use crate::model::{ModelConfig, StreamInfo};
@@ -342,25 +342,12 @@ fn against_others(
     own: &[EvaluatedModel],
 ) -> Vec<AgainstCounting> {
     let is_own = |row: &ResultRow| own.contains(&EvaluatedModel::Fixed(row.model.clone()));
-    let value = |row: &ResultRow| row.mrr.unwrap_or(row.ap);
     let rows = || results.iter().zip(records);
     let compared = rows().filter(|(row, _)| is_own(row)).filter_map(|(row, record)| {
         let question = |row: &ResultRow| (row.part, row.setting, row.negatives);
         let others = rows().filter(|(other, _)| !is_own(other) && question(other) == question(row));
-        let (rival, rivals) = others.max_by(|a, b| value(a.0).total_cmp(&value(b.0)))?;
-        let found = paired_difference(record, rivals)?;
-        Some(AgainstCounting {
-            part: row.part,
-            setting: row.setting,
-            negatives: row.negatives,
-            metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
-            model: rival.model.clone(),
-            value: value(rival),
-            difference: value(row) - value(rival),
-            low: found.low,
-            high: found.high,
-            verdict: found.verdict(),
-        })
+        let (rival, rivals) = others.max_by(|a, b| headline(a.0).total_cmp(&headline(b.0)))?;
+        against((row, record), (rival, rivals))
     });
     compared.collect()
 }

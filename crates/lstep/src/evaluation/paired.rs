@@ -6,9 +6,10 @@
 //! says nothing about other seeds of training; `compare` has those.
 
 use super::ScoreLog;
-use crate::results::Verdict;
+use crate::results::{AgainstCounting, ResultRow, Verdict};
 use crate::rng::KeyedRng;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How often events are drawn.
 const DRAWS: usize = 1_000;
@@ -42,24 +43,76 @@ pub fn paired_difference(one: &ScoreLog, other: &ScoreLog) -> Option<PairedDiffe
         return None;
     }
     let sides = [Judged::new(one), Judged::new(other)];
-    let whole = vec![1; one.len()];
-    let difference = sides[0].metric(&whole) - sides[1].metric(&whole);
+    let difference = |times: &[u32]| sides[0].metric(times) - sides[1].metric(times);
+    let (difference, low, high) = bootstrap(one, difference);
+    Some(PairedDifference { difference, low, high })
+}
+
+/// The interval that holds 95 % of a model's metric over other draws of its events. Nothing if no
+/// answer was kept.
+pub fn metric_interval(record: &ScoreLog) -> Option<(f64, f64)> {
+    if record.is_empty() {
+        return None;
+    }
+    let judged = Judged::new(record);
+    let (_, low, high) = bootstrap(record, |times| judged.metric(times));
+    Some((low, high))
+}
+
+/// The number by which a row is compared: MRR where it is ranked, else AP.
+pub fn headline(row: &ResultRow) -> f64 {
+    row.mrr.unwrap_or(row.ap)
+}
+
+/// A model's row and answers beside those of a rival to the same questions. Nothing if no answer
+/// was kept.
+pub fn against(
+    (row, record): (&ResultRow, &ScoreLog),
+    (rival, rivals): (&ResultRow, &ScoreLog),
+) -> Option<AgainstCounting> {
+    let found = paired_difference(record, rivals)?;
+    Some(AgainstCounting {
+        part: row.part,
+        setting: row.setting,
+        negatives: row.negatives,
+        metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
+        model: rival.model.clone(),
+        value: headline(rival),
+        difference: headline(row) - headline(rival),
+        low: found.low,
+        high: found.high,
+        own: metric_interval(record),
+        verdict: found.verdict(),
+    })
+}
+
+/// A number of some answers, given how often each row counts: its value for all of them, and the
+/// ends of the interval that holds 95 % of its values over draws.
+fn bootstrap(record: &ScoreLog, value: impl Fn(&[u32]) -> f64) -> (f64, f64, f64) {
+    let steps: Vec<Range<usize>> = if record.is_ranked() {
+        let ends = record.reciprocal_ranks().1;
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(ends).map(|(start, &end)| start..end).collect()
+    } else {
+        record.steps().collect()
+    };
+    let rows = steps.last().map_or(0, |step| step.end);
     let mut drawn: Vec<f64> = (0..DRAWS as u64)
         .map(|number| {
             let mut draw = KeyedRng::new(&[0xb007, number]);
-            let mut times = vec![0; one.len()];
-            for step in one.steps() {
+            let mut times = vec![0; rows];
+            for step in &steps {
                 let count = step.len() as u64;
                 for _ in step.clone() {
                     times[step.start + draw.below(count) as usize] += 1;
                 }
             }
-            sides[0].metric(&times) - sides[1].metric(&times)
+            value(&times)
         })
         .collect();
     drawn.sort_by(f64::total_cmp);
     let at = |share: f64| crate::metric::quantile(&drawn, share);
-    Some(PairedDifference { difference, low: at(0.025), high: at(0.975) })
+    (value(&vec![1; rows]), at(0.025), at(0.975))
 }
 
 /// A model's answers, prepared to be judged many times.
@@ -74,16 +127,7 @@ enum Judged {
 impl Judged {
     fn new(record: &ScoreLog) -> Judged {
         if record.is_ranked() {
-            return Judged::Ranked(
-                record
-                    .answers()
-                    .map(|answer| {
-                        crate::metric::rank(answer.positive, answer.negatives)
-                            .expect("scores are finite")
-                            .reciprocal()
-                    })
-                    .collect(),
-            );
+            return Judged::Ranked(record.reciprocal_ranks().0.to_vec());
         }
         let of_step = |rows: std::ops::Range<usize>| {
             let mut scores: Vec<(f64, u32, bool)> = Vec::new();
@@ -169,6 +213,18 @@ mod tests {
         assert!((found.difference - expected).abs() < 1e-12, "{found:?}");
         assert!(found.low < found.difference && found.difference < found.high);
         assert_eq!(found.verdict(), Verdict::Better);
+    }
+
+    #[test]
+    fn ranks_of_rows_whose_scores_are_not_kept_count_too() {
+        let rows = [(0, 1.0, &[0.0, 0.5][..]), (1, 0.0, &[0.5, 1.0]), (2, 0.75, &[0.5, 1.0])];
+        let ranked = ScoreLog::of_rows(&rows);
+        let (low, high) = metric_interval(&ranked).expect("rows");
+        assert!(low < high && low >= 1.0 / 3.0 && high <= 1.0, "{low} {high}");
+        let thinned = ScoreLog::of_rows_every(2, &rows);
+        assert_eq!(thinned.len(), 2);
+        assert_eq!(thinned.reciprocal_ranks(), ranked.reciprocal_ranks());
+        assert_eq!(metric_interval(&thinned), metric_interval(&ranked));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Numbers are made while scoring and need no memory; pictures need the scores themselves. A record
 //! keeps whole rows, every n-th one where a query set has more than [`MOST_PAIRS`] candidates, so
-//! it takes at most about 8 bytes times that, whatever the stream's size.
+//! it takes at most about 8 bytes times that, whatever the stream's size. Where rows are ranked, the
+//! rank of every row is kept beside them: comparing two models needs no more.
 
 use crate::event::Ragged;
 use crate::metric::{Tally, rank};
@@ -26,6 +27,10 @@ pub struct ScoreLog {
     scores: Ragged<f64>,
     /// How many rows were kept when each step ended.
     step_ends: Vec<usize>,
+    /// The reciprocal rank of every row, kept or not; empty where rows are not ranked.
+    reciprocals: Vec<f64>,
+    /// How many of them there were when each step ended.
+    rank_step_ends: Vec<usize>,
 }
 
 /// An event's score and those of its negatives.
@@ -52,6 +57,8 @@ impl ScoreLog {
             events: Vec::new(),
             scores: Ragged::default(),
             step_ends: Vec::new(),
+            reciprocals: Vec::new(),
+            rank_step_ends: Vec::new(),
         }
     }
 
@@ -67,6 +74,13 @@ impl ScoreLog {
             self.events.push(event);
             self.scores.push(row.iter().copied());
         }
+        if let [positive, negatives @ ..] = row
+            && negatives.len() > 1
+        {
+            // A score that is not finite is refused by the evaluation itself.
+            let rank = rank(*positive, negatives).map_or(0.0, |rank| rank.reciprocal());
+            self.reciprocals.push(rank);
+        }
     }
 
     /// Ends a step: the rows since the last call are one.
@@ -74,6 +88,14 @@ impl ScoreLog {
         if self.step_ends.last().copied().unwrap_or(0) < self.len() {
             self.step_ends.push(self.len());
         }
+        if self.rank_step_ends.last().copied().unwrap_or(0) < self.reciprocals.len() {
+            self.rank_step_ends.push(self.reciprocals.len());
+        }
+    }
+
+    /// The reciprocal ranks of all rows, and how many there are at the end of each step.
+    pub fn reciprocal_ranks(&self) -> (&[f64], &[usize]) {
+        (&self.reciprocals, &self.rank_step_ends)
     }
 
     /// The rows of each step that has any.
@@ -137,14 +159,22 @@ impl ScoreLog {
 
     #[cfg(test)]
     pub(crate) fn of_rows(rows: &[(u32, f64, &[f64])]) -> ScoreLog {
+        ScoreLog::of_rows_every(1, rows)
+    }
+
+    /// The same, of which one of so many is kept.
+    #[cfg(test)]
+    pub(crate) fn of_rows_every(every: usize, rows: &[(u32, f64, &[f64])]) -> ScoreLog {
         let (setting, strategy) = (Setting::Transductive, Strategy::Random);
         let mut record = ScoreLog {
             setting,
             strategy,
-            every: 1,
+            every,
             events: Vec::new(),
             scores: Ragged::default(),
             step_ends: Vec::new(),
+            reciprocals: Vec::new(),
+            rank_step_ends: Vec::new(),
         };
         for (place, (event, positive, negatives)) in rows.iter().enumerate() {
             let row: Vec<f64> =

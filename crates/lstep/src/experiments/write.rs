@@ -169,7 +169,9 @@ fn numbers(cell: &CellResult, put: &mut impl FnMut(Line<'_>)) {
             ("ap_pooled", Some(row.ap_pooled)),
             ("auc_pooled", Some(row.auc_pooled)),
             ("mrr", row.mrr),
+            ("hits_1", row.hits_1),
             ("hits_10", row.hits_10),
+            ("ndcg_10", row.ndcg_10),
         ];
         for (metric, value) in values {
             tell(

@@ -116,6 +116,12 @@ impl Ranks {
         self.mean(|rank| f64::from(u8::from(rank.within(k))))
     }
 
+    /// The mean discounted gain 1 / log2(1 + rank) of ranks up to `k`, which is NDCG where one
+    /// candidate is true; none without a positive.
+    pub fn ndcg(&self, k: usize) -> Option<f64> {
+        self.mean(|rank| if rank.within(k) { 1.0 / (1.0 + rank.value()).log2() } else { 0.0 })
+    }
+
     fn mean(&self, value: impl Fn(Rank) -> f64) -> Option<f64> {
         let sum: f64 = self
             .counts
@@ -131,6 +137,17 @@ impl Ranks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gain_is_discounted_by_the_logarithm_of_the_rank() {
+        let mut ranks = Ranks::new();
+        [vec![], vec![1.0], vec![1.0; 9], vec![1.0; 10]].iter().for_each(|negatives| {
+            ranks.add(rank(0.5, negatives).expect("finite"));
+        });
+        let expected = (1.0 + 1.0 / 3f64.log2() + 1.0 / 11f64.log2()) / 4.0;
+        assert!((ranks.ndcg(10).expect("some") - expected).abs() < 1e-15);
+        assert_eq!((ranks.hits(10), ranks.hits(1)), (Some(0.75), Some(0.25)));
+    }
 
     #[test]
     fn a_tie_stands_in_the_middle() {

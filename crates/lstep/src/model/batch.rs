@@ -83,17 +83,20 @@ impl PairBatch {
         order: BatchOrder,
     ) {
         let mut negatives = Vec::new();
-        for [positive, negative] in batch.slice(range).pairs() {
-            self.push(positive.0, positive.1);
-            // The candidate is numbered first: a negative mostly shares the event's source.
-            let candidate = self.number(negative.0.with_node(negative.1));
-            let source = self.number(negative.0);
-            match order {
-                BatchOrder::ByEvent => {
-                    self.sources.push(source);
-                    self.candidates.push(candidate);
+        for (event, others) in batch.slice(range).rows() {
+            self.push(Seed::new(event.source, event.time), event.destination);
+            for negative in others {
+                let (seed, destination) = negative.at(event.time);
+                // The candidate is numbered first: a negative mostly shares the event's source.
+                let candidate = self.number(seed.with_node(destination));
+                let source = self.number(seed);
+                match order {
+                    BatchOrder::ByEvent => {
+                        self.sources.push(source);
+                        self.candidates.push(candidate);
+                    }
+                    BatchOrder::PositivesFirst => negatives.push((source, candidate)),
                 }
-                BatchOrder::PositivesFirst => negatives.push((source, candidate)),
             }
         }
         self.sources.extend(negatives.iter().map(|pair| pair.0));

@@ -6,7 +6,7 @@
 
 use super::batch::{BatchOrder, PairBatch};
 use super::encoder::{ForwardContext, LossBatch, Mode, NodeEncoder, ObserveScratch, PairHead};
-use super::objective::{Bce, Objective};
+use super::objective::Loss;
 use super::scratch::ScratchPool;
 use super::trainer::{LaneGradients, Learner, TrainBatch, TrainContext};
 use super::{Diagnostic, Model, StreamInfo};
@@ -21,11 +21,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// A node encoder, a pair head, and what is minimised.
-pub struct Composite<E: NodeEncoder, H: PairHead<E>, O: Objective = Bce> {
+/// A node encoder and a pair head.
+pub struct Composite<E: NodeEncoder, H: PairHead<E>> {
     encoder: E,
     head: H,
-    objective: O,
     parameters: Parameters,
     scratch: ScratchPool<Scratch<E, H>>,
     observing: ScratchPool<ObserveScratch<E::Scratch>>,
@@ -84,6 +83,7 @@ struct Forward<'a, E: NodeEncoder, H: PairHead<E>> {
     batch: TrainBatch<'a>,
     dropout_key: DropoutKey,
     matmul: Matmul,
+    loss: Loss,
 }
 
 thread_local! {
@@ -100,23 +100,11 @@ pub(crate) fn with_most_weights<T>(most: usize, build: impl FnOnce() -> T) -> T 
 }
 
 impl<E: NodeEncoder, H: PairHead<E>> Composite<E, H> {
-    /// A model with weights drawn from a seed: `parts` adds them to the parameters. It minimises
-    /// binary cross-entropy.
+    /// A model with weights drawn from a seed: `parts` adds them to the parameters.
     pub fn build(
         seed: u64,
         parts: impl FnOnce(&mut Parameters) -> Result<(E, H)>,
     ) -> Result<Composite<E, H>> {
-        Composite::with_objective(seed, Bce, parts)
-    }
-}
-
-impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
-    /// A model that minimises something else.
-    pub fn with_objective(
-        seed: u64,
-        objective: O,
-        parts: impl FnOnce(&mut Parameters) -> Result<(E, H)>,
-    ) -> Result<Composite<E, H, O>> {
         let mut parameters = match MOST_WEIGHTS.get() {
             Some(most) => Parameters::with_limit(seed, most),
             None => Parameters::new(seed),
@@ -127,14 +115,13 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
                 "has {most} weights, and its settings describe a model of {count}"
             )));
         }
-        Ok(Composite::of(encoder, head, objective, parameters))
+        Ok(Composite::of(encoder, head, parameters))
     }
 
-    fn of(encoder: E, head: H, objective: O, parameters: Parameters) -> Composite<E, H, O> {
+    fn of(encoder: E, head: H, parameters: Parameters) -> Composite<E, H> {
         Composite {
             encoder,
             head,
-            objective,
             parameters,
             scratch: ScratchPool::default(),
             observing: ScratchPool::default(),
@@ -247,7 +234,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
 
     fn train_piece<T: Send>(
         &self,
-        Forward { past, state, batch, dropout_key, matmul }: Forward<'_, E, H>,
+        Forward { past, state, batch, dropout_key, matmul, loss }: Forward<'_, E, H>,
         positives: usize,
         Scratch { workspace, encoder, head, pairs }: &mut Scratch<E, H>,
         gradients: &mut Gradients,
@@ -264,10 +251,10 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
         let encoded = self.encoder.encode(&mut context, &state.encoder, pairs.seeds(), encoder);
         let logits = self.head.logits(&mut context, &state.head, &encoded, pairs, None, head);
         let losses = LossBatch { pairs, order: self.encoder.order(), positives };
-        let prediction = self.objective.loss(&mut tape, logits, losses);
+        let prediction = loss.of(&mut tape, logits, losses);
         let loss = self.encoder.total_loss(&mut tape, prediction, &encoded, losses, encoder);
         // A piece weighs as much as it has pairs.
-        let share_of_pair = 1.0 / (2 * batch.events.len()) as f64;
+        let share_of_pair = 1.0 / batch.len() as f64;
         let loss = tape.scale(loss, (pairs.len() as f64 * share_of_pair) as f32);
         let value = f64::from(tape.scalar(loss));
         let backward = || tape.backward(loss, gradients);
@@ -306,7 +293,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Composite<E, H, O> {
         let encoded = self.encoder.encode(&mut context, &state.encoder, pairs.seeds(), encoder);
         let logits = self.head.logits(&mut context, &state.head, &encoded, pairs, None, head);
         let losses = LossBatch { pairs, order: self.encoder.order(), positives: next };
-        let prediction = self.objective.loss(&mut tape, logits, losses);
+        let prediction = Loss::default().of(&mut tape, logits, losses);
         let total = self.encoder.total_loss(&mut tape, prediction, &encoded, losses, encoder);
         look(tape, TestLosses { encoded, logits, prediction, total, losses, scratch: encoder })
     }
@@ -382,18 +369,13 @@ fn share_lanes<L: Send, T: Send>(lanes: Vec<L>, run: impl Fn(L) -> T + Send + Sy
     lstep_tensor::awake(|| lanes.into_par_iter().with_max_len(1).map(run).collect())
 }
 
-impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Clone for Composite<E, H, O> {
+impl<E: NodeEncoder, H: PairHead<E>> Clone for Composite<E, H> {
     fn clone(&self) -> Self {
-        Composite::of(
-            self.encoder.clone(),
-            self.head.clone(),
-            self.objective.clone(),
-            self.parameters.clone(),
-        )
+        Composite::of(self.encoder.clone(), self.head.clone(), self.parameters.clone())
     }
 }
 
-impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Model for Composite<E, H, O> {
+impl<E: NodeEncoder, H: PairHead<E>> Model for Composite<E, H> {
     type State = CompositeState<E, H>;
 
     fn begin(&self, info: &StreamInfo) -> Self::State {
@@ -441,7 +423,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Model for Composite<E, H, O> 
     }
 }
 
-impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O> {
+impl<E: NodeEncoder, H: PairHead<E>> Learner for Composite<E, H> {
     type Ahead = E::Ahead;
 
     fn parameters(&self) -> &Parameters {
@@ -457,7 +439,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O
             Some(lanes) => lanes.min(batch.events.len()).max(1),
             None => {
                 let chunk = self.head.chunk(&self.encoder, Mode::Train);
-                worth(2 * batch.events.len(), chunk, self.encoder.lanes())
+                worth(batch.len(), chunk, self.encoder.lanes())
             }
         }
     }
@@ -480,7 +462,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O
         if batch.events.is_empty() || !self.encoder.is_ready(&state.encoder) {
             return Ok(LaneGradients { losses: None, ahead: ahead() });
         }
-        let TrainContext { dropout_key, matmul, lanes, of, gradients } = context;
+        let TrainContext { dropout_key, matmul, loss, lanes, of, gradients } = context;
         let each = batch.events.len().div_ceil(of);
         let lane_events = |lane: usize| {
             let end = batch.events.len();
@@ -492,6 +474,7 @@ impl<E: NodeEncoder, H: PairHead<E>, O: Objective> Learner for Composite<E, H, O
             batch,
             dropout_key: DropoutKey { seed: dropout_key.seed ^ (lane as u64) << 48, ..dropout_key },
             matmul,
+            loss,
         };
         if of == 1 && lanes.len() == 1 {
             let (loss, ahead) = self.scratch.with(|scratch| {

@@ -77,7 +77,7 @@ pub use lstep::{
 pub use mlp::Mlp;
 pub use nat::{Nat, NatConfig, NatHead, NatKind};
 pub use neighbours::{NeighbourBatch, Sampling};
-pub use objective::{Bce, Bpr, Objective};
+pub use objective::Loss;
 pub use pint::{Pint, PintConfig, PintHead, PintKind, PintPositions};
 pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
 pub use registry::{AnyModelKind, ModelKind, ModelSettings};

@@ -5,37 +5,61 @@
 //! in lanes and added up by a [`Reduce`], which is where several processes meet. Labels exist only
 //! in batches, and batches only here.
 
-use super::{Diagnostic, Joined, Model, Session, StreamInfo};
+use super::{Diagnostic, Joined, Loss, Model, Session, StreamInfo};
 use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::Result;
-use crate::event::{Event, NodeId};
+use crate::event::{Event, NodeId, Time};
 use crate::graph::{Past, Revealed, Seed};
 use crate::query::{Queries, Scores};
 use lstep_tensor::{Adam, AdamConfig, AdamMoments, DropoutKey, Gradients, Matmul, Parameters};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a step teaches: events that happened, and for each a pair that did not meet then.
+/// What a step teaches: events that happened, and for each some pairs that did not meet then.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainBatch<'a> {
     /// What happened.
     pub events: &'a [Event],
-    /// What did not, one for each event and at its time.
+    /// What did not, equally many for each event and at its time: those of the first event come
+    /// first.
     pub negatives: &'a [Negative],
 }
 
 impl<'a> TrainBatch<'a> {
     /// Some of the events with their negatives.
     pub fn slice(self, range: Range<usize>) -> TrainBatch<'a> {
-        TrainBatch { events: &self.events[range.clone()], negatives: &self.negatives[range] }
+        let each = self.each();
+        let negatives = range.start * each..range.end * each;
+        TrainBatch { events: &self.events[range], negatives: &self.negatives[negatives] }
     }
 
-    /// For each event the pair that met and the one that did not, as a source at the event's time
-    /// and a candidate.
-    pub fn pairs(self) -> impl Iterator<Item = [(Seed, NodeId); 2]> + 'a {
-        self.events.iter().zip(self.negatives).map(|(event, negative)| {
-            let seed = |node| Seed::new(node, event.time);
-            [(seed(event.source), event.destination), (seed(negative.source), negative.destination)]
+    /// How many negatives each event has.
+    pub fn each(self) -> usize {
+        self.negatives.len() / self.events.len().max(1)
+    }
+
+    /// How many pairs there are, events and negatives together.
+    pub fn len(self) -> usize {
+        self.events.len() + self.negatives.len()
+    }
+
+    /// Whether there is nothing to learn from.
+    pub fn is_empty(self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Each event with its negatives.
+    pub fn rows(self) -> impl Iterator<Item = (&'a Event, &'a [Negative])> {
+        self.events.iter().zip(self.negatives.chunks(self.each().max(1)))
+    }
+
+    /// Every pair as a source at its time and a candidate, and whether it met: an event, then its
+    /// negatives, then the next event.
+    pub fn pairs(self) -> impl Iterator<Item = ((Seed, NodeId), bool)> {
+        self.rows().flat_map(|(event, negatives)| {
+            let met = (Seed::new(event.source, event.time), event.destination);
+            let others = negatives.iter().map(|negative| (negative.at(event.time), false));
+            std::iter::once((met, true)).chain(others)
         })
     }
 }
@@ -49,12 +73,21 @@ pub struct Negative {
     pub destination: NodeId,
 }
 
+impl Negative {
+    /// The pair at a time, as a source and a candidate.
+    pub fn at(self, time: Time) -> (Seed, NodeId) {
+        (Seed::new(self.source, time), self.destination)
+    }
+}
+
 /// What gradients are computed with.
 pub struct TrainContext<'a> {
     /// What dropout is drawn from.
     pub dropout_key: DropoutKey,
     /// How layers multiply.
     pub matmul: Matmul,
+    /// What is minimised.
+    pub loss: Loss,
     /// Which lanes of the batch are computed here.
     pub lanes: Range<usize>,
     /// How many lanes the batch has in all.
@@ -154,6 +187,8 @@ pub struct OptimizerConfig {
     pub ema: f64,
     /// How layers multiply in batches.
     pub matmul: Matmul,
+    /// What is minimised.
+    pub loss: Loss,
     /// Into how many lanes a batch is cut; the model's own choice if absent.
     pub lanes: Option<usize>,
 }
@@ -286,9 +321,9 @@ impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
             let Joined { model, state } = &mut self.joined;
             self.gradients.resize_with(lanes.len().max(1), || Gradients::of(model.parameters()));
             self.gradients.iter_mut().for_each(Gradients::zero);
-            let matmul = self.optimizer.matmul;
+            let OptimizerConfig { matmul, loss, .. } = self.optimizer;
             let gradients = &mut self.gradients;
-            let context = TrainContext { dropout_key, matmul, lanes, of, gradients };
+            let context = TrainContext { dropout_key, matmul, loss, lanes, of, gradients };
             let LaneGradients { losses, ahead } =
                 model.gradients(past, known, state, batch, context)?;
             model.observe_ahead(known, state, batch.events, ahead)?;

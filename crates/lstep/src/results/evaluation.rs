@@ -39,6 +39,12 @@ pub struct EvaluationReport {
     /// For each of a run's results the best of all counting models on the same questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against_counting: Vec<AgainstCounting>,
+    /// The counting models' answers to a run's questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<ResultRow>,
+    /// What to make of a run, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
     /// For each model what the order of events that share a time is worth, where most do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ties: Vec<TiesReport>,
@@ -58,6 +64,17 @@ pub struct EvaluationReport {
     /// SHA-256 of all of the above, so that a number that was edited is not taken for a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
+}
+
+/// What to make of a run, a sentence each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How good it is, with its interval, and whether that is better than counting.
+    pub verdict: String,
+    /// The best counting model.
+    pub counting: String,
+    /// The command to go on with.
+    pub next: String,
 }
 
 /// A trained model beside the best of all counting models on the same questions.
@@ -83,6 +100,9 @@ pub struct AgainstCounting {
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
+    /// The trained model's own number, as an interval of the same kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<(f64, f64)>,
     /// `better`, `worse`, or `not-told-apart` where the interval holds zero.
     pub verdict: Verdict,
 }
@@ -242,6 +262,8 @@ impl EvaluationReport {
             model: String::new(),
             results: Vec::new(),
             against_counting: Vec::new(),
+            baselines: Vec::new(),
+            summary: None,
             ties: Vec::new(),
             settings: None,
             training: None,

@@ -5,7 +5,7 @@ mod outcome;
 mod ties;
 mod training;
 
-pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Verdict};
+pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Summary, Verdict};
 pub use outcome::Outcome;
 pub(crate) use ties::MANY_TIES;
 pub use ties::TiesReport;

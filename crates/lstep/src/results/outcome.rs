@@ -28,6 +28,12 @@ pub struct Outcome {
     /// than ten negatives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits_10: Option<f64>,
+    /// Share of events whose true destination ranks first, where events are ranked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits_1: Option<f64>,
+    /// NDCG of the first ten, where `hits_10` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ndcg_10: Option<f64>,
     /// How many events were asked.
     pub events: usize,
     /// In how many steps.

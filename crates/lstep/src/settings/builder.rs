@@ -1,5 +1,5 @@
 //! Where the settings of a run come from, in this order: defaults of the model and the protocol, a
-//! preset, a file, single keys.
+//! preset, the purpose, a file, single keys.
 //!
 //! Later layers override earlier ones. They are laid over each other as tables, and only the result
 //! becomes a [`RunConfig`], so every layer is checked by the same rules. A model or protocol that
@@ -7,7 +7,7 @@
 
 use super::former;
 use super::preset::{Presets, check_preset};
-use super::{DataConfig, RunConfig};
+use super::{DataConfig, Purpose, RunConfig};
 use crate::error::{Error, Result};
 use crate::model::{ModelConfig, merge, registry, value_of};
 use crate::protocol::{Protocol, StreamProtocol};
@@ -22,6 +22,7 @@ use toml::{Table, Value};
 pub struct SettingsBuilder {
     data: DataConfig,
     names: Names,
+    purpose: Option<Purpose>,
     model: Option<ModelConfig>,
     preset: Option<String>,
     file: Option<(String, String)>,
@@ -47,6 +48,7 @@ impl RunConfig {
         SettingsBuilder {
             data,
             names: Names::default(),
+            purpose: None,
             model: None,
             preset: None,
             file: None,
@@ -62,7 +64,8 @@ impl RunConfig {
 }
 
 impl SettingsBuilder {
-    /// The model to train, by name. Without one it is the first of the registry, L-STEP.
+    /// The model to train, by name. Without one it is that of the purpose: `lstep-pair` for ranking,
+    /// L-STEP for benchmarks.
     pub fn model<'a>(mut self, name: impl Into<Option<&'a str>>) -> SettingsBuilder {
         self.names.model = name.into().map(String::from);
         self
@@ -77,6 +80,12 @@ impl SettingsBuilder {
     /// The protocol, by name. Without one it is the preset's, else `stream`.
     pub fn protocol<'a>(mut self, name: impl Into<Option<&'a str>>) -> SettingsBuilder {
         self.names.protocol = name.into().map(String::from);
+        self
+    }
+
+    /// What the run is for. Without one it is what the file says, else a benchmark.
+    pub fn purpose(mut self, purpose: impl Into<Option<Purpose>>) -> SettingsBuilder {
+        self.purpose = purpose.into();
         self
     }
 
@@ -103,17 +112,29 @@ impl SettingsBuilder {
         let file = self.file.map(|(name, text)| Layer::of_file(name, &text)).transpose()?;
         let keys = Layer::of_keys(&self.keys)?;
         let named = Names::in_layers(file.as_ref(), &keys)?;
+        let purpose = match self.purpose {
+            Some(purpose) => purpose,
+            None => purpose_in(file.as_ref(), &keys)?,
+        };
         let model = match self.model {
             Some(model) => model,
             None => match self.names.model.or(named.model) {
                 Some(name) => ModelConfig::of_run(&name)?,
-                None => registry::MODELS[0].defaults(),
+                None => ModelConfig::of_run(purpose.model())?,
             },
         };
         let protocol = self.names.protocol.or(named.protocol);
-        let base = defaults(self.data, model, self.preset.as_deref(), protocol.as_deref())?;
+        let mut base = defaults(self.data, model, self.preset.as_deref(), protocol.as_deref())?;
+        purpose.apply(&mut base)?;
         lay(&base, file, keys)
     }
+}
+
+/// The purpose that a file or a key names.
+fn purpose_in(file: Option<&Layer>, keys: &[Layer]) -> Result<Purpose> {
+    let layers = file.into_iter().chain(keys);
+    let named = layers.filter_map(|layer| layer.table.get("purpose")?.as_str()).last();
+    named.map_or(Ok(Purpose::default()), str::parse)
 }
 
 /// The defaults of a model and a protocol, or those of a preset.
@@ -132,7 +153,8 @@ fn defaults(
     let mut config = match preset {
         None => {
             let protocol = Protocol::Stream(StreamProtocol::default());
-            RunConfig { data, protocol, model, train: presets.train }
+            let purpose = Purpose::Benchmark;
+            RunConfig { purpose, data, protocol, model, train: presets.train }
         }
         Some(name) => {
             check_preset(name)?;
@@ -141,7 +163,8 @@ fn defaults(
             if let Some(step) = preset.step {
                 protocol = protocol.with_step(step);
             }
-            RunConfig { data, protocol, model: model.with(preset.model)?, train: presets.train }
+            let model = model.with(preset.model)?;
+            RunConfig { purpose: Purpose::Benchmark, data, protocol, model, train: presets.train }
         }
     };
     // A preset's own protocol keeps the preset's step.

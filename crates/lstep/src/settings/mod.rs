@@ -5,6 +5,7 @@ mod difference;
 mod former;
 mod keys;
 mod preset;
+mod purpose;
 mod run;
 mod train;
 
@@ -13,5 +14,6 @@ pub(crate) use difference::difference;
 pub use difference::differences;
 pub use keys::{SettingInfo, common_settings, model_settings};
 pub use preset::{preset_names, published};
+pub use purpose::Purpose;
 pub use run::{DataConfig, RunConfig};
-pub use train::TrainConfig;
+pub use train::{SelectBy, TrainConfig};

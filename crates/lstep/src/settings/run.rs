@@ -1,4 +1,4 @@
-//! A run as one TOML: `[data] [protocol] [model] [train]`. Unknown keys are refused; defaults are
+//! A run as one TOML: `purpose`, then `[data] [protocol] [model] [train]`. Unknown keys are refused; defaults are
 //! written once.
 
 use super::builder::refused;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::ModelConfig;
 use crate::protocol::Protocol;
 use crate::read::{FeatureColumns, ReadOptions};
-use crate::settings::TrainConfig;
+use crate::settings::{Purpose, TrainConfig};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -15,6 +15,9 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
+    /// What it is for. Runs of before this was a setting are benchmarks.
+    #[serde(default, skip_serializing_if = "Purpose::is_benchmark")]
+    pub purpose: Purpose,
     /// The events.
     pub data: DataConfig,
     /// How they are split, stepped and asked about.

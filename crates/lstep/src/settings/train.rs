@@ -1,7 +1,7 @@
 //! How to train: the `[train]` table of a run.
 
 use crate::error::{Error, Result};
-use crate::model::OptimizerConfig;
+use crate::model::{Loss, OptimizerConfig};
 use crate::protocol::Strategy;
 use lstep_tensor::{AdamConfig, Matmul};
 use serde::{Deserialize, Serialize};
@@ -50,8 +50,41 @@ pub struct TrainConfig {
     /// newest eighth of all pairs that have met. Together with `historical` at most 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub novel: f64,
+    /// What is minimised: `bce`, `bpr`, `softmax` or `all-pairs`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub loss: Loss,
+    /// Negatives of each event, from 1 to 1,000.
+    #[serde(skip_serializing_if = "is_one")]
+    pub negatives: usize,
+    /// Share of training's negatives that are earlier partners of the event's own source, in [0, 1].
+    /// Together with `historical` and `novel` at most 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub source_historical: f64,
     /// The kinds of negatives that validation asks about; selection follows the mean over them.
     pub select: Vec<Strategy>,
+    /// What selection compares: `ap` (with AUC, as DyGLib does) or `mrr`. TGB's negatives are always
+    /// selected by MRR.
+    #[serde(skip_serializing_if = "is_default")]
+    pub select_by: SelectBy,
+    /// Validation after an epoch asks at most this many events; as many as the protocol says if
+    /// absent. Only the protocol `stream` lets them be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub select_questions: Option<usize>,
+    /// Validation after an epoch asks each event against this many negatives; as many as the
+    /// protocol says if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub select_negatives: Option<usize>,
+}
+
+/// What decides which epoch is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SelectBy {
+    /// AP and AUC have both to be as good, as in DyGLib.
+    #[default]
+    Ap,
+    /// The mean reciprocal rank of the true destination among its negatives.
+    Mrr,
 }
 
 /// The kinds of products as settings name them.
@@ -67,6 +100,15 @@ enum MatmulName {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_f32(products: &Matmul) -> bool {
     *products == Matmul::F32
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -88,7 +130,13 @@ impl Default for TrainConfig {
             seed: 0,
             historical: 0.0,
             novel: 0.0,
+            loss: Loss::default(),
+            negatives: 1,
+            source_historical: 0.0,
             select: vec![Strategy::Random],
+            select_by: SelectBy::default(),
+            select_questions: None,
+            select_negatives: None,
         }
     }
 }
@@ -102,6 +150,7 @@ impl TrainConfig {
             clip: self.clip,
             ema: self.ema,
             matmul: self.matmul,
+            loss: self.loss,
             lanes: self.lanes,
         }
     }
@@ -118,14 +167,35 @@ impl TrainConfig {
                 return Err(Error::setting(setting, 0, "it has to be at least 1"));
             }
         }
-        let shares = [self.historical, self.novel, self.historical + self.novel];
-        if !shares.iter().all(|share| (0.0..=1.0).contains(share)) {
-            let value = format!("{} and {}", self.historical, self.novel);
+        let shares = [self.historical, self.novel, self.source_historical];
+        let together = shares.iter().sum();
+        if !shares.iter().chain([&together]).all(|share| (0.0..=1.0).contains(share)) {
+            let [historical, novel, source_historical] = shares;
             return Err(Error::setting(
-                "train.historical and train.novel",
-                value,
+                "train.historical, train.novel and train.source_historical",
+                format!("{historical}, {novel} and {source_historical}"),
                 "they are shares: together at most 1",
             ));
+        }
+        if !(1..=1_000).contains(&self.negatives) {
+            let remedy = "it has to be from 1 to 1,000";
+            return Err(Error::setting("train.negatives", self.negatives, remedy));
+        }
+        if self.loss.compares_in_rows() && self.historical + self.novel > 0.0 {
+            return Err(Error::setting(
+                "train.historical and train.novel",
+                format!("{} and {}", self.historical, self.novel),
+                "this train.loss compares candidates of one source, and these are pairs of other \
+                 sources: set both to 0, or take train.source_historical",
+            ));
+        }
+        for (setting, value) in [
+            ("train.select_questions", self.select_questions),
+            ("train.select_negatives", self.select_negatives),
+        ] {
+            if value == Some(0) {
+                return Err(Error::setting(setting, 0, "it has to be at least 1"));
+            }
         }
         if self.select.is_empty() {
             return Err(Error::setting(

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::evaluation::{
-    EvalProgress, ScoreLog, evaluate_recording, paired_difference, train_observing,
+    EvalProgress, ScoreLog, against, evaluate_recording, headline, train_observing,
 };
 use crate::model::{ModelConfig, Session};
 use crate::protocol::EvalScope;
@@ -87,6 +87,7 @@ impl TrainedRun {
         }
         let mut report = self.report(model.results.clone());
         report.against_counting = against_counting(&model, &counting);
+        report.baselines = counting.iter().flat_map(|scored| scored.results.clone()).collect();
         report.ties = self.ties(MANY_TIES, &mut |done, of| {
             watch(EvalProgress { model: "order of ties", done, of })
         })?;
@@ -110,24 +111,10 @@ fn against_counting(model: &ScoredModel, counting: &[ScoredModel]) -> Vec<Agains
     let compared = model.results.iter().zip(&model.records).enumerate();
     compared
         .filter_map(|(place, (row, record))| {
-            let value = |row: &ResultRow| row.mrr.unwrap_or(row.ap);
-            let best = counting
-                .iter()
-                .max_by(|a, b| value(&a.results[place]).total_cmp(&value(&b.results[place])))?;
-            let rival = &best.results[place];
-            let found = paired_difference(record, &best.records[place])?;
-            Some(AgainstCounting {
-                part: row.part,
-                setting: row.setting,
-                negatives: row.negatives,
-                metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
-                model: rival.model.clone(),
-                value: value(rival),
-                difference: value(row) - value(rival),
-                low: found.low,
-                high: found.high,
-                verdict: found.verdict(),
-            })
+            let best = counting.iter().max_by(|a, b| {
+                headline(&a.results[place]).total_cmp(&headline(&b.results[place]))
+            })?;
+            against((row, record), (&best.results[place], &best.records[place]))
         })
         .collect()
 }

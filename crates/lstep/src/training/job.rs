@@ -13,13 +13,13 @@ use crate::model::{FeatureWidths, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule};
 use crate::results::Outcome;
 use crate::results::{EpochReport, ValidationRow};
-use crate::settings::RunConfig;
+use crate::settings::{RunConfig, SelectBy};
 use crate::stream::Stream;
 use crate::training::Provenance;
 use crate::training::RunContext;
 use crate::training::TrainedRun;
 use crate::training::{KnownStream, RunFolder, RunStore};
-use crate::training::{Progress, Selection, TrainingStream, mean_quality};
+use crate::training::{Progress, Selection, TrainingStream, mean_mrr, mean_quality};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -214,8 +214,21 @@ impl TrainingRun {
             settings: vec![Setting::Transductive],
             strategies: context.config.train.select.clone(),
         });
-        let validation = context.passes(&asked)?.swap_remove(0);
         let train = &context.config.train;
+        let validation = if (train.select_negatives, train.select_questions) == (None, None) {
+            context.passes(&asked)?
+        } else {
+            let mut plan = context.plan.clone();
+            plan.ask_otherwise(train.select_negatives, train.select_questions)?;
+            plan.passes(context.subject(), &asked)?
+        }
+        .swap_remove(0);
+        let unranked = || validation.query_sets.iter().any(|asked| asked.negatives().one_each());
+        if train.select_by == SelectBy::Mrr && unranked() {
+            let remedy = "a rank among two says nothing: set train.select_negatives to 100, or \
+                          select by ap";
+            return Err(Error::setting("train.select_by", "mrr", remedy));
+        }
         let training = TrainingStream::new(
             &context.stream.log,
             context.split(),
@@ -369,13 +382,17 @@ impl TrainingRun {
         };
         let pairs: usize = outcomes.iter().map(|outcome| outcome.pairs).sum();
         let validation_seconds = started.elapsed().as_secs_f64();
-        let improved = self.selection.take(self.progress.epoch, &outcomes);
+        let improved = self.selection.take(
+            self.progress.epoch,
+            &outcomes,
+            self.context.config.train.select_by,
+        );
         Ok(EpochReport {
             epoch: self.progress.epoch,
             loss: self.progress.loss(),
             validation_ap: ap,
             validation_auc: auc,
-            validation_mrr: outcomes[0].mrr,
+            validation_mrr: mean_mrr(&outcomes),
             validation: if outcomes.len() > 1 {
                 outcomes.iter().map(row).collect()
             } else {

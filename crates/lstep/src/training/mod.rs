@@ -22,6 +22,6 @@ pub use folder::{KnownStream, RunFolder};
 pub use job::{TrainEvent, TrainingRun};
 pub(crate) use provenance::{Provenance, stream_sha256};
 pub use run::TrainedRun;
-pub use selection::{Selection, mean_quality};
+pub use selection::{Selection, mean_mrr, mean_quality};
 pub(crate) use store::RunStore;
 pub use stream::{Progress, TrainingStream};

@@ -2,6 +2,7 @@
 
 use crate::protocol::Strategy;
 use crate::results::Outcome;
+use crate::settings::SelectBy;
 use serde::{Deserialize, Serialize};
 
 /// How much better than the best an epoch's MRR has to be, as a share of the best: TGB's tolerance.
@@ -9,9 +10,10 @@ const MRR_TOLERANCE: f64 = 1e-6;
 
 /// Which epoch is kept, and when to stop.
 ///
-/// Each benchmark's own rule. TGB's negatives: an epoch is an improvement if its MRR is above the
-/// best stored by more than one part in a million. All others, as in DyGLib: if AP and AUC, means
-/// over the kinds of negatives asked, are both at least as good as the best stored.
+/// Each benchmark's own rule. TGB's negatives, and others where `train.select_by` says `mrr`: an
+/// epoch is an improvement if its MRR is above the best stored by more than one part in a million.
+/// All others, as in DyGLib: if AP and AUC, means over the kinds of negatives asked, are both at
+/// least as good as the best stored.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Selection {
     /// AP and AUC of the best epoch.
@@ -27,13 +29,13 @@ pub struct Selection {
 
 impl Selection {
     /// Takes in an epoch by its answers on validation; says whether it is the best so far.
-    pub fn take(&mut self, epoch: u32, validation: &[Outcome]) -> bool {
+    pub fn take(&mut self, epoch: u32, validation: &[Outcome], by: SelectBy) -> bool {
         let (ap, auc) = mean_quality(validation);
-        // TGB's negatives are asked alone.
-        let mrr = validation
-            .first()
-            .filter(|outcome| outcome.negatives == Strategy::Tgb)
-            .and_then(|outcome| outcome.mrr);
+        let by_rank = |outcome: &Outcome| match by {
+            SelectBy::Mrr => true,
+            SelectBy::Ap => outcome.negatives == Strategy::Tgb,
+        };
+        let mrr = if validation.iter().all(by_rank) { mean_mrr(validation) } else { None };
         let improved = match mrr {
             Some(mrr) => self.best_mrr.is_none_or(|best| mrr - best > MRR_TOLERANCE * best),
             None => self.best.is_none_or(|best| ap >= best.0 && auc >= best.1),
@@ -54,6 +56,12 @@ pub fn mean_quality(outcomes: &[Outcome]) -> (f64, f64) {
         outcomes.iter().map(number).sum::<f64>() / outcomes.len().max(1) as f64
     };
     (mean(|outcome| outcome.ap), mean(|outcome| outcome.auc))
+}
+
+/// MRR as a mean over kinds of negatives; nothing where one was not ranked.
+pub fn mean_mrr(outcomes: &[Outcome]) -> Option<f64> {
+    let sum: f64 = outcomes.iter().map(|outcome| outcome.mrr).sum::<Option<f64>>()?;
+    Some(sum / outcomes.len().max(1) as f64)
 }
 
 #[cfg(test)]
@@ -88,6 +96,8 @@ mod tests {
             auc_pooled: auc,
             mrr,
             hits_10: None,
+            hits_1: None,
+            ndcg_10: None,
             events: 1,
             steps: 1,
             pairs: 2,
@@ -99,21 +109,37 @@ mod tests {
     fn under_tgb_the_rank_selects_whatever_the_areas_say() {
         let mut selection = Selection::default();
         let tgb = |areas: f64, mrr: f64| validated(Strategy::Tgb, areas, areas, Some(mrr));
-        assert!(selection.take(1, &[tgb(0.9, 0.5)]));
-        assert!(!selection.take(2, &[tgb(0.99, 0.5)]), "an equal rank is no improvement");
-        assert!(!selection.take(3, &[tgb(0.99, 0.5 * (1.0 + 0.5e-6))]), "within TGB's tolerance");
+        assert!(selection.take(1, &[tgb(0.9, 0.5)], SelectBy::Ap));
+        assert!(
+            !selection.take(2, &[tgb(0.99, 0.5)], SelectBy::Ap),
+            "an equal rank is no improvement"
+        );
+        assert!(
+            !selection.take(3, &[tgb(0.99, 0.5 * (1.0 + 0.5e-6))], SelectBy::Ap),
+            "within TGB's tolerance"
+        );
         assert_eq!(selection.waited, 2);
-        assert!(selection.take(4, &[tgb(0.1, 0.6)]));
+        assert!(selection.take(4, &[tgb(0.1, 0.6)], SelectBy::Ap));
         assert_eq!((selection.best_mrr, selection.best_epoch, selection.waited), (Some(0.6), 4, 0));
+    }
+
+    #[test]
+    fn the_rank_selects_where_it_is_to() {
+        let mut selection = Selection::default();
+        let drawn = |areas: f64, mrr: f64| validated(Strategy::Random, areas, areas, Some(mrr));
+        assert!(selection.take(1, &[drawn(0.8, 0.5)], SelectBy::Mrr));
+        assert!(!selection.take(2, &[drawn(0.9, 0.4)], SelectBy::Mrr));
+        assert!(selection.take(3, &[drawn(0.1, 0.4), drawn(0.1, 0.8)], SelectBy::Mrr));
+        assert_eq!((selection.best_mrr, selection.best_epoch), (Some(0.6), 3));
     }
 
     #[test]
     fn elsewhere_both_areas_have_to_be_as_good_and_ties_count() {
         let mut selection = Selection::default();
         let drawn = |ap: f64, auc: f64, mrr: f64| validated(Strategy::Random, ap, auc, Some(mrr));
-        assert!(selection.take(1, &[drawn(0.8, 0.8, 0.9)]));
-        assert!(!selection.take(2, &[drawn(0.9, 0.7, 0.9)]));
-        assert!(selection.take(3, &[drawn(0.8, 0.8, 0.1)]));
+        assert!(selection.take(1, &[drawn(0.8, 0.8, 0.9)], SelectBy::Ap));
+        assert!(!selection.take(2, &[drawn(0.9, 0.7, 0.9)], SelectBy::Ap));
+        assert!(selection.take(3, &[drawn(0.8, 0.8, 0.1)], SelectBy::Ap));
         assert_eq!((selection.best_mrr, selection.best_epoch), (None, 3));
     }
 

@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Events, NodeId, pair_key};
-use crate::graph::EventLog;
+use crate::graph::{EventLog, Seed};
 use crate::model::{Local, Negative, TrainBatch, TrainStep, Trainer};
 use crate::protocol::{Split, StepRule, Visibility, cut};
 use crate::rng::KeyedRng;
@@ -16,6 +16,9 @@ use crate::settings::TrainConfig;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::ops::{ControlFlow, Range};
+
+/// Among how many of a source's newest events an earlier partner is drawn.
+const PARTNERS: usize = 100;
 
 /// The events that may train, in a log of their own, cut into steps.
 pub struct TrainingStream {
@@ -31,6 +34,8 @@ pub struct TrainingStream {
     half_life: Option<f64>,
     historical: f64,
     novel: f64,
+    source_historical: f64,
+    each: usize,
 }
 
 impl TrainingStream {
@@ -68,6 +73,8 @@ impl TrainingStream {
             half_life: train.half_life,
             historical: train.historical,
             novel: train.novel,
+            source_historical: train.source_historical,
+            each: train.negatives,
         })
     }
 
@@ -130,36 +137,51 @@ impl TrainingStream {
         trainer.learn(step, &mut Local)
     }
 
-    /// One negative for each event of a step.
+    /// The negatives of each event of a step.
     fn negatives(&self, events: &[Event], step: usize, draw: &mut KeyedRng) -> Vec<Negative> {
         let pool = &self.destinations;
         let random = |draw: &mut KeyedRng, event: &Event| Negative {
             source: event.source,
             destination: pool[draw.below(pool.len() as u64) as usize],
         };
-        let Some(&known) = self.known.get(step).filter(|known| **known > 0) else {
-            return events.iter().map(|event| random(draw, event)).collect();
-        };
+        let rows = || events.iter().flat_map(|event| std::iter::repeat_n(event, self.each));
+        let known = self.known.get(step).copied().unwrap_or(0);
+        if known == 0 && self.source_historical == 0.0 {
+            return rows().map(|event| random(draw, event)).collect();
+        }
         let met: FxHashSet<u64> =
             events.iter().map(|event| pair_key(event.source, event.destination)).collect();
         let lately = known - known.div_ceil(8);
+        let before = self.log.past(self.steps[step].start);
+        let pairs = if known == 0 { 0.0 } else { self.historical + self.novel };
         let negative = |event: &Event| {
             let kind = draw.unit();
-            if kind >= self.historical + self.novel {
+            let from = if kind < self.historical { 0 } else { lately };
+            let partners = match kind - pairs {
+                own if (0.0..self.source_historical).contains(&own) => {
+                    before.recent(Seed::new(event.source, event.time), PARTNERS)
+                }
+                _ => &[],
+            };
+            if kind >= pairs && partners.is_empty() {
                 return random(draw, event);
             }
-            let from = if kind < self.historical { 0 } else { lately };
             // A pair that meets in this very step is no negative; a few tries find another, if
             // there is one.
             for _ in 0..4 {
-                let pair = self.pairs[(from + draw.below(u64::from(known - from)) as u32) as usize];
+                let pair = if kind < pairs {
+                    self.pairs[(from + draw.below(u64::from(known - from)) as u32) as usize]
+                } else {
+                    let partner = partners[draw.below(partners.len() as u64) as usize].node();
+                    Negative { source: event.source, destination: partner }
+                };
                 if !met.contains(&pair_key(pair.source, pair.destination)) {
                     return pair;
                 }
             }
             random(draw, event)
         };
-        events.iter().map(negative).collect()
+        rows().map(negative).collect()
     }
 
     /// Runs the steps of an epoch that are left, from `progress` on, until `watch` breaks. It is
@@ -243,6 +265,38 @@ mod tests {
     use crate::model::{LstepConfig, ModelConfig, OptimizerConfig};
     use crate::read::synthetic::{SyntheticConfig, generate};
     use crate::stream::info;
+
+    #[test]
+    fn negatives_are_as_many_as_asked_and_earlier_partners_of_the_source() {
+        let stream = SyntheticConfig { nodes: 40, events: 800, ..SyntheticConfig::default() };
+        let log = EventLog::new(generate(&stream).expect("a stream").events);
+        let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
+        let train = TrainConfig { negatives: 3, source_historical: 1.0, ..TrainConfig::default() };
+        let rule = StepRule::Events(50);
+        let training = TrainingStream::new(&log, &split, rule, Visibility::Event, &train);
+        let training = training.expect("events");
+        let (mut earlier, mut own) = (0, 0);
+        for (step, span) in training.steps.iter().enumerate() {
+            let events: Vec<Event> =
+                span.clone().map(|number| training.log.events().at(number as usize)).collect();
+            let negatives = training.negatives(&events, step, &mut KeyedRng::new(&[step as u64]));
+            assert_eq!(negatives.len(), 3 * events.len());
+            let batch = TrainBatch { events: &events, negatives: &negatives };
+            for (event, negatives) in batch.rows() {
+                let before = training.log.past(span.start);
+                let partners = before.recent(Seed::new(event.source, event.time), PARTNERS);
+                for negative in negatives {
+                    assert_eq!(negative.source, event.source);
+                    let met =
+                        |partner: &crate::graph::Neighbour| partner.node() == negative.destination;
+                    own += usize::from(!partners.is_empty());
+                    earlier += usize::from(partners.iter().any(met));
+                }
+            }
+        }
+        // Only where all that were tried meet in the step is a destination drawn at random.
+        assert!(earlier * 10 > own * 9 && own > 500, "{earlier} of {own}");
+    }
 
     #[test]
     fn the_step_size_halves_as_batches_pass() {

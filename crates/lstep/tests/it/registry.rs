@@ -95,16 +95,15 @@ impl Learner for Met {
         batch: TrainBatch<'_>,
         context: TrainContext<'_>,
     ) -> lstep::Result<LaneGradients<()>> {
-        let pairs = 2.0 * batch.events.len() as f64;
+        let pairs = batch.len() as f64;
         let (mut loss, mut gradient) = (0.0, [0.0; 2]);
-        for pair in batch.pairs() {
-            for ((seed, candidate), label) in pair.into_iter().zip([1.0, 0.0]) {
-                let met = self.met(past, seed, candidate);
-                let likely = 1.0 / (1.0 + (-self.logit(met)).exp());
-                loss -= (1.0 - label - likely).abs().ln() / pairs;
-                gradient[0] += (likely - label) * met / pairs;
-                gradient[1] += (likely - label) / pairs;
-            }
+        for ((seed, candidate), happened) in batch.pairs() {
+            let label = if happened { 1.0 } else { 0.0 };
+            let met = self.met(past, seed, candidate);
+            let likely = 1.0 / (1.0 + (-self.logit(met)).exp());
+            loss -= (1.0 - label - likely).abs().ln() / pairs;
+            gradient[0] += (likely - label) * met / pairs;
+            gradient[1] += (likely - label) / pairs;
         }
         let slots = context.gradients[0].get_mut(self.weights).iter_mut();
         slots.zip(gradient).for_each(|(slot, gradient)| *slot += gradient as f32);

@@ -98,6 +98,7 @@ fn compare<M: Learner>(mut model: M, fixture: &Fixture) {
     let context = TrainContext {
         dropout_key: DropoutKey::default(),
         matmul: lstep_tensor::Matmul::F32,
+        loss: lstep::model::Loss::Bce,
         lanes: 0..1,
         of: 1,
         gradients: &mut gradients,

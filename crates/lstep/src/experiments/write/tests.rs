@@ -21,6 +21,8 @@ fn cell(dataset: &str, model: &str, seed: Option<u64>, ap: f64) -> CellResult {
             auc_pooled: 0.5,
             mrr: None,
             hits_10: None,
+            hits_1: None,
+            ndcg_10: None,
             events: 10,
             steps: 1,
             pairs: 20,

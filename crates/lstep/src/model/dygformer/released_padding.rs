@@ -169,7 +169,8 @@ impl Learner for ReleasedPadding {
         batch: TrainBatch<'_>,
         context: TrainContext<'_>,
     ) -> Result<LaneGradients<()>> {
-        let longest = Longest::of(past, batch.pairs().flatten(), &self.config);
+        let pairs = batch.pairs().map(|(pair, _)| pair);
+        let longest = Longest::of(past, pairs, &self.config);
         self.filled.gradients(past, known, &state(longest), batch, context)
     }
 

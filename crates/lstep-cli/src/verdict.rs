@@ -1,0 +1,56 @@
+//! What to make of a trained run: the verdict, the best counting model, and the next command.
+
+use lstep::results::{EvaluationReport, Summary, Verdict};
+use lstep::settings::Purpose;
+
+/// A run's summary. Nothing where it was not compared with counting models.
+pub fn summary(report: &EvaluationReport, run: &str) -> Option<Summary> {
+    let settings = report.settings.as_ref()?;
+    let against = report.against_counting.first()?;
+    let row = report.results.first()?;
+    let events = settings.data.events.display();
+    let metric = against.metric.to_uppercase();
+    let value = against.value + against.difference;
+    let (low, high) = against.own?;
+    let among = match settings.purpose {
+        Purpose::Ranking => {
+            let each = row.pairs / row.events.max(1);
+            format!(" against {each} destinations for each of {} test events", row.events)
+        }
+        Purpose::Benchmark => {
+            format!(", {} setting, {} negatives", against.setting, against.negatives)
+        }
+    };
+    let verdict = format!(
+        "{} has {metric} {value:.4} (95 % interval {low:.4} to {high:.4}){among}: {} counting, by \
+         {:+.4} ({:+.4} to {:+.4})",
+        report.model, against.verdict, against.difference, against.low, against.high
+    );
+    let counting = format!("{} has {metric} {:.4}", against.model, against.value);
+    let next = match against.verdict {
+        Verdict::Worse => format!(
+            "counting is better here, so use it: lstep train {} --model {} --out {run}-counting",
+            shell_word(&events.to_string()),
+            against.model.name()
+        ),
+        Verdict::Better | Verdict::NotToldApart => {
+            format!("lstep score {} --all --top 10 --out recommendations.parquet", shell_word(run))
+        }
+    };
+    Some(Summary { verdict, counting, next })
+}
+
+/// The summary as three lines.
+pub fn lines(summary: &Summary) -> String {
+    let Summary { verdict, counting, next } = summary;
+    format!("Verdict:        {verdict}\nBest counting:  {counting}\nNext:           {next}")
+}
+
+/// A path as a shell takes it.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
