@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lstep::model::{AnyModelKind, ModelConfig, registry};
 use lstep::read::{Dataset, read};
-use lstep::settings::DataConfig;
+use lstep::settings::{DataConfig, separator};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -63,6 +63,21 @@ pub struct Reading {
     /// not sorted
     #[arg(long)]
     sort: bool,
+
+    /// What stands between fields: one character, or `tab` [default: found in the first line]
+    #[arg(long, value_name = "CHARACTER", value_parser = separator_text)]
+    separator: Option<String>,
+
+    /// The first line is an event already: source, destination, time and features by position
+    #[arg(long)]
+    no_header: bool,
+}
+
+fn separator_text(text: &str) -> Result<String> {
+    match separator(text) {
+        Some(_) => Ok(text.to_string()),
+        None => bail!("give one character other than a quote, or tab"),
+    }
 }
 
 impl Reading {
@@ -77,6 +92,8 @@ impl Reading {
             node_features: self.node_features.clone(),
             bipartite: self.bipartite,
             sort: self.sort,
+            separator: self.separator.clone(),
+            no_header: self.no_header,
         }
     }
 
@@ -90,6 +107,8 @@ impl Reading {
             ("--node-features", self.node_features.is_some()),
             ("--bipartite", self.bipartite),
             ("--sort", self.sort),
+            ("--separator", self.separator.is_some()),
+            ("--no-header", self.no_header),
         ];
         flags.into_iter().filter_map(|(flag, given)| given.then_some(flag))
     }
@@ -118,6 +137,8 @@ impl Reading {
             node_features: given.node_features.or(under.node_features),
             bipartite: given.bipartite || under.bipartite,
             sort: given.sort || under.sort,
+            separator: given.separator.or(under.separator),
+            no_header: given.no_header || under.no_header,
         }
     }
 }

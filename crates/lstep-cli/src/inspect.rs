@@ -5,6 +5,7 @@ use crate::say;
 use crate::table::Table;
 use anyhow::Result;
 use clap::Args;
+use lstep::read::{Diagnosis, diagnose};
 use lstep::stream::{InspectReport, inspect};
 
 /// Count what is in a stream and how far it repeats itself.
@@ -26,9 +27,54 @@ pub struct Inspect {
 impl Inspect {
     /// Reads, counts, prints.
     pub fn run(&self) -> Result<()> {
-        let report = inspect(&self.file.read()?);
-        if self.json { say(serde_json::to_string_pretty(&report)?) } else { show(&report) }
+        let data = self.file.reading.data(&self.file.events);
+        let dataset = match self.file.read() {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                // The first fault ends the reading; who has to mend the file wants to see all.
+                if let Ok(Some(found)) = diagnose(&data.events, &data.options()) {
+                    show_faults(&found, self.json)?;
+                }
+                return Err(error);
+            }
+        };
+        let report = inspect(&dataset);
+        if self.json {
+            return say(serde_json::to_string_pretty(&report)?);
+        }
+        show(&report)?;
+        if let Ok(Some(found)) = diagnose(&data.events, &data.options()) {
+            let columns = found.columns.iter().map(|(name, role)| format!("{name} ({role})"));
+            say(format!("columns: {}", columns.collect::<Vec<_>>().join(", ")))?;
+            found.hints.iter().try_for_each(|hint| say(format!("hint: {hint}")))?;
+        }
+        Ok(())
     }
+}
+
+/// Prints all faults of a file.
+fn show_faults(found: &Diagnosis, json: bool) -> Result<()> {
+    if found.faults.is_empty() {
+        return Ok(());
+    }
+    if json {
+        return say(serde_json::to_string_pretty(found)?);
+    }
+    let mut table = Table::new(["column", "fault", "rows", "first line", "for example"]);
+    for fault in &found.faults {
+        table.row(vec![
+            fault.column.clone(),
+            fault.fault.clone(),
+            fault.count.to_string(),
+            fault.first_line.to_string(),
+            fault.example.clone(),
+        ]);
+    }
+    // There is no result, so nothing goes to standard output.
+    crate::tell(format!("{} of {} rows have no fault", found.good_rows, found.rows));
+    crate::tell(table.show().trim_end());
+    found.hints.iter().for_each(|hint| crate::tell(format!("hint: {hint}")));
+    Ok(())
 }
 
 /// Prints an inspection for people.

@@ -73,8 +73,17 @@ impl Stream {
         bipartite: bool,
         sort: bool,
     ) -> PyResult<Stream> {
-        let data =
-            DataConfig { events: path, src, dst, time, features, node_features, bipartite, sort };
+        let data = DataConfig {
+            events: path,
+            src,
+            dst,
+            time,
+            features,
+            node_features,
+            bipartite,
+            sort,
+            ..DataConfig::default()
+        };
         let options = data.options();
         debug_assert!(options.features != FeatureColumns::None || data.features.is_some());
         let dataset = py.detach(|| read(&data.events, &options));

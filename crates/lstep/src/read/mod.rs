@@ -34,6 +34,7 @@
 
 mod columns;
 mod dgb;
+mod doctor;
 mod gather;
 mod input;
 mod memory;
@@ -56,6 +57,7 @@ mod tgb;
 mod times;
 mod write;
 
+pub use doctor::{Diagnosis, FaultCount, diagnose};
 pub use memory::{Column, MemoryTable, read_memory};
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;

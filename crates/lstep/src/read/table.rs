@@ -34,15 +34,15 @@ impl Default for Limits {
 }
 
 /// What the beginning of a table says about the rest.
-struct Opening {
+pub(super) struct Opening {
     /// The layout, after a look at the header.
     format: Format,
-    columns: Columns,
-    separator: u8,
+    pub columns: Columns,
+    pub separator: u8,
     /// Where data begin in the first block.
-    start: usize,
+    pub start: usize,
     /// Lines before the data.
-    lines: u64,
+    pub lines: u64,
 }
 
 /// A table that has been read: what its header says, and its events.
@@ -110,7 +110,7 @@ fn next_blocks<R: Read>(blocks: &mut Blocks<R>, many: usize) -> std::io::Result<
 }
 
 /// Passes over comments, reads the header, and finds the columns.
-fn open(
+pub(super) fn open(
     file: &str,
     block: &[u8],
     separator: u8,

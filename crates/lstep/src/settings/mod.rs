@@ -15,5 +15,5 @@ pub use difference::differences;
 pub use keys::{SettingInfo, common_settings, model_settings};
 pub use preset::{preset_names, published};
 pub use purpose::Purpose;
-pub use run::{DataConfig, RunConfig};
+pub use run::{DataConfig, RunConfig, separator};
 pub use train::{SelectBy, TrainConfig};

@@ -56,6 +56,13 @@ pub struct DataConfig {
     /// Whether events are sorted instead of refused.
     #[serde(default)]
     pub sort: bool,
+    /// What stands between fields of text: one character, or `tab`; found from the first line if
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<String>,
+    /// Whether the first line is an event and no header; found from its content if false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_header: bool,
 }
 
 impl DataConfig {
@@ -76,8 +83,19 @@ impl DataConfig {
             bipartite: self.bipartite,
             sort: self.sort,
             node_features: self.node_features.clone(),
+            separator: self.separator.as_deref().and_then(separator),
+            header: self.no_header.then_some(false),
             ..ReadOptions::default()
         }
+    }
+}
+
+/// A separator as users write it: one character of ASCII, or `tab`.
+pub fn separator(text: &str) -> Option<u8> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Some(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(*byte),
+        _ => None,
     }
 }
 
