@@ -3,6 +3,7 @@
 use crate::error::Raised;
 use crate::evaluate::{Entry, with_settings};
 use crate::foreign::{Abilities, Foreign, Lesson};
+use crate::fork::refuse_child;
 use crate::stream::Stream;
 use crate::watch::Watch;
 use lstep::audit::laws::{
@@ -50,6 +51,7 @@ pub fn audit(
     size: Size,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    refuse_child()?;
     let raised = Raised::default();
     let mut watch = Watch::new(on_progress, raised.clone());
     let found = py.detach(|| {

@@ -2,6 +2,7 @@
 
 use crate::error::Raised;
 use crate::foreign::{Foreign, Lesson, no_model};
+use crate::fork::refuse_child;
 use crate::protocol::Asked;
 use crate::stream::Stream;
 use crate::watch::Watch;
@@ -33,6 +34,7 @@ pub fn evaluate(
     train_seed: u64,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    refuse_child()?;
     let raised = Raised::default();
     let mut watch = Watch::new(on_progress, raised.clone());
     let report = py.detach(|| {

@@ -8,6 +8,7 @@ mod columns;
 mod error;
 mod evaluate;
 mod foreign;
+mod fork;
 mod model;
 mod negatives;
 mod protocol;

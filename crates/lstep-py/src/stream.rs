@@ -2,8 +2,9 @@
 
 use crate::columns::HeldColumn;
 use crate::error::raise;
+use crate::fork::refuse_child;
 use lstep::event::{Clock, Name, NodeId, Side, Time};
-use lstep::read::{Dataset, FeatureColumns, MemoryTable, ReadOptions, read, read_memory};
+use lstep::read::{Dataset, MemoryTable, ReadOptions, read, read_memory};
 use lstep::settings::DataConfig;
 use lstep::stream::inspect;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -85,7 +86,7 @@ impl Stream {
             ..DataConfig::default()
         };
         let options = data.options();
-        debug_assert!(options.features != FeatureColumns::None || data.features.is_some());
+        refuse_child()?;
         let dataset = py.detach(|| read(&data.events, &options));
         Ok(Stream::of(raise(py, dataset)?, data))
     }

@@ -1,6 +1,7 @@
 //! Training: of the library's models as a job, and of Python models by batches.
 
 use crate::error::Raised;
+use crate::fork::refuse_child;
 use crate::model::Model;
 use crate::protocol::Asked;
 use crate::stream::Stream;
@@ -156,6 +157,7 @@ pub fn train(
     out: Option<PathBuf>,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
+    refuse_child()?;
     let raised = Raised::default();
     let mut watch = Watch::new(on_progress, raised.clone());
     let inner = Arc::clone(&stream.inner);

@@ -142,8 +142,8 @@ def test_a_loop_of_ones_own_gives_the_number_of_the_library(stream):
     parts = lstep.dyglib.splits(stream)
     questions = lstep.dyglib.negatives(stream, "historical")
     sources, destinations = stream.source_numbers, stream.destination_numbers
-    known = {(s, d) for s, d in zip(sources[parts["train"]], destinations[parts["train"]])}
-    known |= {(s, d) for s, d in zip(sources[parts["validation"]], destinations[parts["validation"]])}
+    before = np.concatenate([parts["train"], parts["validation"]])
+    known = set(zip(sources[before], destinations[before]))
     found = []
     for start, end in zip(questions.steps[:-1], questions.steps[1:]):
         events = questions.events[start:end]

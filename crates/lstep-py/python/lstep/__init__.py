@@ -25,13 +25,14 @@ from .errors import (
     SettingError,
 )
 from .model import Model, compare, load, models, train
-from .results import Audit, Evaluation, LawResult, QuerySet
+from .results import Audit, Comparison, Evaluation, LawResult, QuerySet, Recommendations
 from .stream import Stream, read
 
 __all__ = [
     "Audit",
     "Batch",
     "Batches",
+    "Comparison",
     "ConflictError",
     "Error",
     "Evaluation",
@@ -45,6 +46,7 @@ __all__ = [
     "Past",
     "Queries",
     "QuerySet",
+    "Recommendations",
     "SettingError",
     "Stream",
     "__version__",

@@ -1,17 +1,23 @@
-"""Training, and trained models."""
+"""Training, trained models, and comparisons of models over seeds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike, fspath
 from typing import Any
 
+import numpy as np
+
 from . import _core
-from ._jobs import Names, asked, evaluate
+from ._columns import form, table
+from ._jobs import Names, asked, entry, evaluate
 from ._progress import Progress
-from .results import Evaluation, Row
-from .stream import Stream
+from .errors import InputError
+from .results import Comparison, Evaluation, Recommendations, Row
+from .stream import Stream, column_names
+
+Array = np.ndarray[Any, Any]
 
 
 def models() -> dict[str, list[str]]:
@@ -25,15 +31,23 @@ def models() -> dict[str, list[str]]:
 
 
 class Model:
-    """A trained model."""
+    """A trained model: evaluated, asked about pairs and sources, and following new events.
 
-    def __init__(self, core: _core.Model) -> None:
-        self._core = core
+    Threads may share it. It is pickled as the file that `save` writes.
+    """
+
+    def __init__(self, core: _core.Model, text: bool) -> None:
+        self._core, self._text = core, text
 
     @property
     def settings(self) -> str:
         """All settings, as TOML."""
         return self._core.settings()
+
+    @property
+    def events(self) -> int:
+        """How many events it has observed."""
+        return self._core.events()
 
     def evaluate(
         self,
@@ -51,6 +65,104 @@ class Model:
         what = asked(negatives=negatives, parts=parts, settings=settings)
         with Progress(progress) as told:
             return Evaluation(json.loads(self._core.evaluate(what, baselines, told)))
+
+    def score(self, src: Any, dst: Any = None, time: Any = None) -> Array:
+        """A score for each pair; higher is likelier, and only the order counts.
+
+        Give columns, or a table with the columns ``src`` and ``dst`` and perhaps ``time``. Without
+        times it is asked about the moment after the last event. A node that no event names is a
+        newcomer.
+        """
+        if dst is None:
+            names = column_names(src)
+            for name in ("src", "dst"):
+                if name not in names:
+                    remedy = "give a table with src and dst, or two columns"
+                    raise InputError(f"the pairs have no column {name!r}: {remedy}", remedy=remedy)
+            src, dst, time = src["src"], src["dst"], src["time"] if "time" in names else None
+        moments = None if time is None else ("time", form(time, "time"))
+        return self._core.score(("src", form(src, "src")), ("dst", form(dst, "dst")), moments)
+
+    def top_k(
+        self,
+        sources: Any = None,
+        k: int = 10,
+        *,
+        at: Any = None,
+        candidates: Any = None,
+        exclude_known: bool = False,
+        explain: bool = False,
+    ) -> Recommendations:
+        """The ``k`` likeliest destinations of each source, of all of them if none is named.
+
+        ``at`` is a time, ``candidates`` are ids; ``exclude_known`` leaves out whom a source has
+        met, ``explain`` says why.
+        """
+        found = self._core.top_k(
+            _texts(sources), k, _moment(at), _texts(candidates), exclude_known, explain
+        )
+        return Recommendations(found, self._text)
+
+    def observe(self, src: Any, dst: Any, time: Any, features: Any = None) -> None:
+        """Takes in events that have happened since, in the steps of its protocol."""
+        sources = form(src, "src")
+        rows = len(sources[1][1] if sources[0] == "text" else sources[1])
+        columns = ("dst", form(dst, "dst")), ("time", form(time, "time"))
+        self._core.observe(("src", sources), *columns, table(features, rows))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes it to one file, with everything that it has observed.
+
+        `load`, and the command's ``lstep score``, open it.
+        """
+        self._core.save(fspath(path))
+
+    def __repr__(self) -> str:
+        named = [line for line in self.settings.splitlines() if line.startswith("name")]
+        return f"Model({named[-1].partition('=')[2].strip() if named else '?'})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import tempfile
+        from pathlib import Path
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.lstep"
+            self.save(path)
+            return (_opened, (path.read_bytes(), self._text))
+
+
+def _opened(content: bytes, text: bool) -> Model:
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.lstep"
+        path.write_bytes(content)
+        return Model(_core.load(fspath(path), None), text)
+
+
+def _texts(ids: Any) -> list[str] | None:
+    """Ids as the library names them."""
+    if ids is None:
+        return None
+    if isinstance(ids, (str, int, np.integer)):
+        return [str(ids)]
+    kind, content = form(ids, "sources")
+    if kind == "integer":
+        return [str(number) for number in content.tolist()]
+    if kind != "text" or (content[1] < 0).any():
+        raise InputError("sources and candidates are ids: give integers or text")
+    return [content[0][place] for place in content[1]]
+
+
+def _moment(at: Any) -> str | None:
+    if at is None or isinstance(at, str):
+        return at
+    if hasattr(at, "isoformat"):
+        return str(at.isoformat())
+    if isinstance(at, np.datetime64):
+        return str(at) + ("Z" if "T" in str(at) else "")
+    return repr(at.item() if isinstance(at, np.generic) else at)
 
 
 def train(
@@ -71,14 +183,18 @@ def train(
 
     ``settings`` are paths with values, as ``--set`` takes them: ``{"train.learning_rate": 1e-3}``.
     With ``out`` the run is kept in a folder, and the same call goes on where it stopped.
-    ``on_epoch`` gets a dict after every epoch; if it raises, training ends.
+    ``on_epoch`` gets a dict after every epoch; if it raises, training ends. Other arguments are the
+    protocol's.
     """
     keys = dict(settings or {})
     if epochs is not None:
         keys["train.epochs"] = epochs
     if seed is not None:
         keys["train.seed"] = seed
-    given = [(path, value if isinstance(value, str) else json.dumps(value)) for path, value in keys.items()]
+    given = [
+        (path, value if isinstance(value, str) else json.dumps(value))
+        for path, value in keys.items()
+    ]
     what = None if protocol is None and not options else asked(protocol or "stream", **options)
     with Progress(progress) as told:
 
@@ -90,14 +206,52 @@ def train(
                 told(kind, first, second)
 
         folder = None if out is None else fspath(out)
-        return Model(_core.train(stream._core, model, what, preset, given, folder, tell))
+        core = _core.train(stream._core, model, what, preset, given, folder, tell)
+    return Model(core, stream._text)
 
 
-def load(path: str | PathLike[str]) -> Model:
-    """Opens the folder of a run."""
-    return Model(_core.load(fspath(path)))
+def load(path: str | PathLike[str], stream: Stream | None = None) -> Model:
+    """Opens a file that `Model.save` or the command wrote, or the folder of a run.
+
+    A run that was trained on a stream in memory needs that stream.
+    """
+    return Model(_core.load(fspath(path), None if stream is None else stream._core), False)
 
 
-def compare(stream: Stream, models: Any, **options: Any) -> Evaluation:
-    """The same as `evaluate` with a list of models."""
-    return evaluate(stream, models, **options)
+def compare(
+    stream: Stream,
+    models: Iterable[Any],
+    protocol: str = "stream",
+    *,
+    seeds: Iterable[int] = (0,),
+    epochs: int | None = None,
+    negatives: Names = None,
+    settings: Names = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Comparison:
+    """Trains and evaluates models under one protocol, over seeds: means and deviations.
+
+    Models that learn, yours and the library's, are trained for every seed; models that only count
+    are asked once.
+    """
+    learned, runs = set(_core.models()[0]), []
+    for model in models:
+        for seed in seeds:
+            name, given = entry(model)
+            if name in learned and isinstance(model, (str, tuple)):
+                keys = {f"model.{key}": json.loads(value) for key, value in given}
+                trained = train(
+                    stream, name, epochs=epochs, seed=seed, protocol=protocol, settings=keys,
+                    progress=progress, **options,
+                )
+                found = trained.evaluate(negatives=negatives, settings=settings, progress=progress)
+            else:
+                found = evaluate(
+                    stream, model, protocol, negatives=negatives, settings=settings,
+                    train_seed=seed, progress=progress, **options,
+                )
+            runs.append((seed, found))
+            if isinstance(model, (str, tuple)) and name not in learned:
+                break
+    return Comparison(runs)

@@ -307,3 +307,75 @@ class QuerySet:
 
     def __len__(self) -> int:
         return len(self.events)
+
+
+class Comparison(Table):
+    """Means and deviations of models over seeds. ``runs`` has the evaluation of every seed."""
+
+    def __init__(self, runs: list[tuple[int, Evaluation]]) -> None:
+        self.runs = runs
+        groups: dict[tuple[str, ...], list[Row]] = {}
+        for _, found in runs:
+            for row in found.rows:
+                key = row["model"], row["part"], row["setting"], row["negatives"]
+                groups.setdefault(key, []).append(row)
+        self.rows = []
+        for (model, part, setting, kind), rows in groups.items():
+            shown: Row = {"model": model, "part": part, "setting": setting, "negatives": kind}
+            shown["seeds"] = len(rows)
+            for metric in _METRICS[:4]:
+                values = [row[metric] for row in rows if row.get(metric) is not None]
+                if values:
+                    shown[metric] = float(np.mean(values))
+                    if len(values) > 1:
+                        shown[f"{metric} std"] = float(np.std(values, ddof=1))
+            self.rows.append(shown)
+
+    def to_latex(self, metric: str | None = None) -> str:
+        """A LaTeX table. With a metric, models are rows and kinds of negatives are columns."""
+        if metric is None:
+            return super().to_latex()
+        pivot: dict[str, Row] = {}
+        for row in self.rows:
+            value = f"{100 * row[metric]:.2f}"
+            if row.get(f"{metric} std") is not None:
+                value += f" ± {100 * row[f'{metric} std']:.2f}"
+            line = pivot.setdefault(row["model"], {"model": row["model"]})
+            line[f"{row['setting']} {row['negatives']}"] = value
+        return _Pivot(list(pivot.values())).to_latex()
+
+
+class Recommendations(Table):
+    """The likeliest destinations of sources, as columns: ``found["destination"]``."""
+
+    def __init__(self, found: Row, text: bool) -> None:
+        ids = found.pop("ids")
+        if text or not isinstance(ids, np.ndarray):
+            names = np.empty(len(ids), dtype=object)
+            names[:] = [str(one) for one in ids]
+            ids = names
+        self.at = found.pop("at")
+        self.columns: dict[str, Any] = dict(found)
+        for side in ("source", "destination"):
+            self.columns[side] = ids[found[side]]
+
+    @property
+    def rows(self) -> list[Row]:  # type: ignore[override]
+        """One dict for each destination."""
+        plain = {
+            name: values.tolist() if isinstance(values, np.ndarray) else values
+            for name, values in self.columns.items()
+        }
+        return [dict(zip(plain, row)) for row in zip(*plain.values())]
+
+    def __getitem__(self, column: str) -> Any:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(self.columns["rank"])
+
+    def to_pandas(self) -> Any:
+        """The columns as a pandas table."""
+        import pandas
+
+        return pandas.DataFrame(self.columns)

@@ -71,7 +71,7 @@ class Stream:
         **options: Any,
     ) -> Stream:
         """A stream from a table that gives its columns by name: pandas, polars, pyarrow, a dict."""
-        known = _column_names(data)
+        known = column_names(data)
 
         def column(name: str, argument: str) -> Any:
             if name not in known:
@@ -105,7 +105,9 @@ class Stream:
     from_pandas = from_polars = from_arrow = from_table
 
     @classmethod
-    def from_numpy(cls, src: Any, dst: Any, time: Any, features: Any = None, **options: Any) -> Stream:
+    def from_numpy(
+        cls, src: Any, dst: Any, time: Any, features: Any = None, **options: Any
+    ) -> Stream:
         """The same as ``Stream(src, dst, time, features)``."""
         return cls(src, dst, time, features, **options)
 
@@ -205,7 +207,8 @@ class Stream:
         """The events as a polars table."""
         import polars
 
-        return polars.DataFrame({name: column_dict(values) for name, values in self._table().items()})
+        columns = {name: column_dict(values) for name, values in self._table().items()}
+        return polars.DataFrame(columns)
 
     def _table(self) -> dict[str, Array]:
         columns = {"src": self.sources, "dst": self.destinations, "time": self.times}
@@ -246,7 +249,8 @@ def shown(times: Array, kind: str, start: int) -> Array:
     return counted if kind == "integer" else counted.astype(f"M8[{kind}]")
 
 
-def _column_names(data: Any) -> list[str]:
+def column_names(data: Any) -> list[str]:
+    """The names of a table's columns."""
     if hasattr(data, "column_names"):
         return list(data.column_names)
     if hasattr(data, "columns"):

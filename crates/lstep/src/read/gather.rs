@@ -132,6 +132,11 @@ impl Gather {
         fault.map_or(Ok(()), |fault| Err(self.time_fault(fault).into()))
     }
 
+    /// Sources, destinations and names, as they were read.
+    pub(super) fn into_nodes(self) -> (Vec<NodeId>, Vec<NodeId>, Names) {
+        (self.sources, self.destinations, self.names)
+    }
+
     /// Sorts if asked to, and joins the columns.
     pub(super) fn finish(mut self, features: Features) -> Result<(Events, Names, Clock)> {
         let mut features = features;

@@ -7,9 +7,11 @@ use super::Result;
 use super::gather::{Gather, Part};
 use super::nodes::EMPTY_ID;
 use super::number::{Refusal, narrow};
+use super::times::Times;
 use super::{Dataset, ReadOptions, finish};
 use crate::error::{Error, InputFault, Remedy};
-use crate::event::{Instant, Names, Side, Unit};
+use crate::event::{Clock, Instant, Names, NodeId, Side, Time, Unit};
+use std::mem;
 
 /// What a column counts as missing among dates: numpy's `NaT`, the smallest integer.
 const NOT_A_TIME: i64 = i64::MIN;
@@ -71,35 +73,16 @@ pub fn read_memory(table: &MemoryTable<'_>, options: &ReadOptions) -> Result<Dat
         let remedy = "give a table with at least one event";
         return Err(InputFault::new(name, "has no events", remedy).into());
     }
-    let refused = |row: usize, column: &str, shown: String, refusal: Refusal| {
-        let fault = InputFault::new(name, refusal.problem, refusal.remedy);
-        fault.line(row as u64).column(column).value(shown)
-    };
     let part = || {
-        let mut part = Part::new(options.bipartite);
-        for row in 0..rows {
-            for ((column, cells), side) in
-                [(source, Side::Source), (destination, Side::Destination)]
-            {
-                cells
-                    .push_id(row, side, &mut part)
-                    .map_err(|refusal| refused(row, column, cells.show(row), refusal))?;
-            }
-            let (column, cells) = time;
-            cells
-                .push_time(row, &mut part)
-                .map_err(|refusal| refused(row, column, cells.show(row), refusal))?;
-        }
+        let mut part = part_of(name, [source, destination], Some(time), options.bipartite)?;
         part.features.reserve(features.len());
         for (place, &value) in features.iter().enumerate() {
             let feature = narrow(value).map_err(|refusal| {
                 let (row, column) = (place / width, place % width);
-                refused(row, &format!("feature {column}"), value.to_string(), refusal)
+                refused(name, row, &format!("feature {column}"), value.to_string(), refusal)
             })?;
             part.features.push(feature);
         }
-        part.lines = rows as u64;
-        part.event_lines = (0..rows as u32).collect();
         Ok(part)
     };
     let mut gather = Gather::new(name, time.0, 0, Names::new(options.bipartite), options.sort);
@@ -107,6 +90,83 @@ pub fn read_memory(table: &MemoryTable<'_>, options: &ReadOptions) -> Result<Dat
     let features = gather.take_features(width)?;
     let dataset = finish(gather, features, Vec::new(), options)?;
     Ok(Dataset { name: name.to_string(), ..dataset })
+}
+
+/// Pairs to be asked about, in any order.
+#[derive(Debug, Clone)]
+pub struct MemoryPairs {
+    /// What messages call them.
+    pub name: String,
+    /// Their nodes' names.
+    pub names: Names,
+    /// Who would act.
+    pub sources: Vec<NodeId>,
+    /// With whom.
+    pub destinations: Vec<NodeId>,
+    /// When, with the clock that they are written by; absent if nobody says when.
+    pub times: Option<(Vec<Time>, Clock)>,
+}
+
+/// Takes pairs from memory, in the order in which they stand.
+pub fn read_memory_pairs(
+    name: &str,
+    source: (&str, Column<'_>),
+    destination: (&str, Column<'_>),
+    time: Option<(&str, Column<'_>)>,
+    bipartite: bool,
+) -> Result<MemoryPairs> {
+    let rows = source.1.len();
+    for (what, found) in [
+        ("sources and destinations", destination.1.len()),
+        ("sources and times", time.map_or(rows, |time| time.1.len())),
+    ] {
+        if found != rows {
+            return Err(Error::LengthMismatch { what, left: rows, right: found });
+        }
+    }
+    let time_column = time.map_or("", |time| time.0);
+    // Times in any order are accepted by what would sort them; here nothing does.
+    let mut gather = Gather::new(name, time_column, 0, Names::new(bipartite), true);
+    let mut part = part_of(name, [source, destination], time, bipartite);
+    let times = part.as_mut().map_or_else(|_| Times::default(), |part| mem::take(&mut part.times));
+    gather.append(part)?;
+    let (sources, destinations, names) = gather.into_nodes();
+    let times = times.finish().map_err(|fault| {
+        Error::from(InputFault::new(name, fault.problem, fault.remedy).column(time_column))
+    })?;
+    let times = time.map(|_| times);
+    Ok(MemoryPairs { name: name.to_string(), names, sources, destinations, times })
+}
+
+/// Ids and times, without features.
+fn part_of(
+    name: &str,
+    [source, destination]: [(&str, Column<'_>); 2],
+    time: Option<(&str, Column<'_>)>,
+    bipartite: bool,
+) -> Result<Part, InputFault> {
+    let mut part = Part::new(bipartite);
+    let rows = source.1.len();
+    for row in 0..rows {
+        for ((column, cells), side) in [(source, Side::Source), (destination, Side::Destination)] {
+            cells
+                .push_id(row, side, &mut part)
+                .map_err(|refusal| refused(name, row, column, cells.show(row), refusal))?;
+        }
+        if let Some((column, cells)) = time {
+            cells
+                .push_time(row, &mut part)
+                .map_err(|refusal| refused(name, row, column, cells.show(row), refusal))?;
+        }
+    }
+    part.lines = rows as u64;
+    part.event_lines = (0..rows as u32).collect();
+    Ok(part)
+}
+
+fn refused(name: &str, row: usize, column: &str, shown: String, refusal: Refusal) -> InputFault {
+    let fault = InputFault::new(name, refusal.problem, refusal.remedy);
+    fault.line(row as u64).column(column).value(shown)
 }
 
 impl Column<'_> {
@@ -235,5 +295,25 @@ mod tests {
         assert!(said(&features).contains("line 2, column \"feature 0\""), "{}", said(&features));
         let empty = table(Column::Integer(&[]), Column::Integer(&[]), Column::Integer(&[]));
         assert!(said(&empty).contains("has no events"), "{}", said(&empty));
+    }
+    #[test]
+    fn pairs_keep_the_order_in_which_they_stand() {
+        let (from, to) = (Column::Integer(&[5, 3, 5]), Column::Integer(&[1, 5, 2]));
+        let times = Column::Float(&[9.0, 1.5, 4.0]);
+        let pairs =
+            read_memory_pairs("pairs", ("from", from), ("to", to), Some(("at", times)), false)
+                .expect("good pairs");
+        let names: Vec<String> =
+            pairs.sources.iter().map(|&node| pairs.names.name(node).to_string()).collect();
+        assert_eq!(names, ["5", "3", "5"]);
+        let (times, clock) = pairs.times.expect("they have times");
+        assert_eq!(
+            times.iter().map(|&time| clock.show(time)).collect::<Vec<_>>(),
+            ["9.0", "1.5", "4.0"]
+        );
+        let pairs = read_memory_pairs("pairs", ("from", from), ("to", to), None, false);
+        assert!(pairs.expect("good pairs").times.is_none());
+        let short = Column::Integer(&[1]);
+        assert!(read_memory_pairs("pairs", ("from", from), ("to", short), None, false).is_err());
     }
 }

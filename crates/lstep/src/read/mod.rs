@@ -58,7 +58,7 @@ mod times;
 mod write;
 
 pub use doctor::{Diagnosis, FaultCount, diagnose};
-pub use memory::{Column, MemoryTable, read_memory};
+pub use memory::{Column, MemoryPairs, MemoryTable, read_memory, read_memory_pairs};
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};

@@ -5,7 +5,7 @@ use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
 use crate::event::{Clock, Event, Features, Name, Names, NodeId, Side, Time};
 use crate::protocol::cut;
 use crate::query::Queries;
-use crate::read::{Dataset, FeatureColumns, ReadOptions, read};
+use crate::read::{Dataset, FeatureColumns, MemoryPairs, ReadOptions, read};
 use crate::serving::{Bundle, Explanation, TopK};
 use crate::training::RunFolder;
 use serde::Serialize;
@@ -85,6 +85,12 @@ impl Scorer {
         let step_ends = self.read_events(path.as_ref())?.observe(self)?;
         debug_assert!(step_ends.last().is_none_or(|&end| end as usize == self.bundle.events()));
         Ok(())
+    }
+
+    /// The same for events that are in memory.
+    pub fn observe_memory(&mut self, more: Dataset) -> Result<()> {
+        let name = more.name.clone();
+        self.new_events(Path::new(&name), more)?.observe(self).map(drop)
     }
 
     /// Takes in events as one step. They are all refused, and nothing changes, if one of them is
@@ -299,49 +305,74 @@ impl Scorer {
     /// order. Nodes that no event names are newcomers: a service is asked about them before their
     /// first event.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
-        let Bundle { live, names: known, clock, .. } = &self.bundle;
         let options = ReadOptions {
             features: FeatureColumns::None,
             sort: true,
             node_features: None,
             ..self.bundle.about().settings.data.options()
         };
-        let pairs = read_like_the_run(path, &options)?;
-        // Newcomers get numbers after all others, but only here.
-        let mut names = Cow::Borrowed(known);
+        let Dataset { events, names, clock, .. } = read_like_the_run(path, &options)?;
+        let pairs = events.iter().map(|event| (event.source, event.destination, Some(event.time)));
+        let file = path.display().to_string();
+        let (ask, names) = self.questions(&file, &names, &clock, pairs)?;
+        let scores = self.bundle.live.score(&ask)?;
+        let scored = ask.rows().zip(scores.values()).map(|(row, &score)| {
+            self.scored(&names, row.source, row.candidates[0], row.time, score)
+        });
+        Ok(scored.collect())
+    }
+
+    /// The scores of pairs in memory, in their order. Without times they are asked about the moment
+    /// after the last event.
+    pub fn score_memory(&self, pairs: &MemoryPairs) -> Result<Vec<f64>> {
+        let clock = pairs.times.as_ref().map_or(self.bundle.clock, |(_, clock)| *clock);
+        let time = |row: usize| pairs.times.as_ref().map(|(times, _)| times[row]);
+        let rows = (0..pairs.sources.len())
+            .map(|row| (pairs.sources[row], pairs.destinations[row], time(row)));
+        let (ask, _) = self.questions(&pairs.name, &pairs.names, &clock, rows)?;
+        Ok(self.bundle.live.score(&ask)?.values().to_vec())
+    }
+
+    /// One row for each pair of another table, and the names of all its nodes: newcomers get
+    /// numbers after all others, but only there.
+    fn questions(
+        &self,
+        file: &str,
+        theirs: &Names,
+        their_clock: &Clock,
+        pairs: impl Iterator<Item = (NodeId, NodeId, Option<Time>)>,
+    ) -> Result<(Queries, Cow<'_, Names>)> {
+        let mut names = Cow::Borrowed(&self.bundle.names);
         let mut ask = Queries::new();
-        let mut rows = Vec::with_capacity(pairs.events.len());
-        for event in pairs.events.iter() {
+        let next = self.after_the_last()?;
+        for (source, destination, time) in pairs {
             let mut node = |node, side| {
-                let name = pairs.names.name(node);
+                let name = theirs.name(node);
                 match names.find_name(name, side) {
                     Some(node) => Ok(node),
                     None => names.to_mut().intern_from(name, side),
                 }
             };
             let (source, destination) =
-                (node(event.source, Side::Source)?, node(event.destination, Side::Destination)?);
-            let shown = || pairs.clock.show(event.time);
-            let time = clock.convert(event.time, &pairs.clock).ok_or_else(|| {
+                (node(source, Side::Source)?, node(destination, Side::Destination)?);
+            let Some(time) = time else {
+                ask.push(source, next, [destination]);
+                continue;
+            };
+            let shown = || their_clock.show(time);
+            let time = self.bundle.clock.convert(time, their_clock).ok_or_else(|| {
                 let remedy = "write times as the run's events do";
                 Error::setting("a time of the pairs", shown(), remedy)
             })?;
             if let Some(observed) = self.already_observed(time) {
                 let problem =
                     format!("is no time to come, the model has observed events up to {observed}");
-                let file = path.display().to_string();
                 let fault = InputFault::new(file, problem, "ask about a later time");
                 return Err(fault.column("time").value(shown()).into());
             }
             ask.push(source, time, [destination]);
-            rows.push((source, destination, time));
         }
-        let scores = live.score(&ask)?;
-        let scored = rows.into_iter().zip(scores.values());
-        let scored = scored.map(|((source, destination, time), &score)| {
-            self.scored(&names, source, destination, time, score)
-        });
-        Ok(scored.collect())
+        Ok((ask, names))
     }
 
     fn node(&self, id: &str, side: Side) -> Result<NodeId> {

@@ -217,6 +217,11 @@ impl TrainedRun {
         (self.context.stream, self.context.since)
     }
 
+    /// Events that its file has had since.
+    pub(crate) fn since(&self) -> Option<&Dataset> {
+        self.context.since.as_ref()
+    }
+
     /// A session with the learned weights that has observed nothing.
     pub fn before_the_first_event(&self) -> Result<Box<dyn Session>> {
         let mut trainer = self.trainer()?;

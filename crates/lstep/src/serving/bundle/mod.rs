@@ -11,8 +11,10 @@ use crate::checkpoint::{Checkpoint, StreamExtent};
 use crate::error::Result;
 use crate::event::{Clock, Names, NodeSet};
 use crate::model::{OptimizerConfig, StreamInfo, Trainer, with_most_weights};
+use crate::read::Dataset;
 use crate::serving::{Live, Scorer};
 use crate::settings::RunConfig;
+use crate::stream::Stream;
 use crate::training::{RunFolder, TrainedRun};
 use serde::Serialize;
 
@@ -61,6 +63,18 @@ impl Bundle {
 
     /// As [`Bundle::of_run`], for a run that is open already, and without updates.
     pub fn of_trained(trained: TrainedRun) -> Result<Bundle> {
+        let parts = Bundle::parts(&trained)?;
+        Bundle::join(trained.into_streams(), parts)
+    }
+
+    /// As [`Bundle::of_trained`], for a run that is still needed. Its stream is copied.
+    pub fn of_open(trained: &TrainedRun) -> Result<Bundle> {
+        let since = trained.since().cloned();
+        Bundle::join((trained.stream().clone(), since), Bundle::parts(trained)?)
+    }
+
+    /// What a bundle has beside the stream.
+    fn parts(trained: &TrainedRun) -> Result<(Box<dyn Trainer>, StreamInfo, BundleInfo)> {
         let trainer = trained.trainer_at_the_end()?;
         let info = trained.info().clone();
         let about = BundleInfo {
@@ -70,7 +84,14 @@ impl Bundle {
             run_events: trained.stream().log.len() as u64,
             version: env!("CARGO_PKG_VERSION").to_string(),
         };
-        let (stream, since) = trained.into_streams();
+        Ok((trainer, info, about))
+    }
+
+    /// Joins a model with its stream, and lets it observe what has happened since.
+    fn join(
+        (stream, since): (Stream, Option<Dataset>),
+        (trainer, info, about): (Box<dyn Trainer>, StreamInfo, BundleInfo),
+    ) -> Result<Bundle> {
         let destinations = stream.log.events().destinations().iter().copied().collect();
         let bundle = Bundle {
             live: Live::resume(stream.log, trainer),
