@@ -63,7 +63,7 @@ class Padded(Mixer):
 
     def encode(self, past, nodes, times):
         rows, known = super().encode(past, nodes, times)
-        return rows / known.sum(1).max(), known
+        return rows / known.sum(1).max().clamp(min=1), known
 
 
 class Filtered(Mixer):

@@ -129,17 +129,17 @@ class TestPyTorch:
                 super().__init__()
                 torch.manual_seed(0)
                 self.time = torch.nn.Linear(8, 8)
-                self.mix = torch.nn.Linear(8 * 10, 16)
+                self.mix = torch.nn.Linear(8 * 64, 16)
                 self.head = torch.nn.Linear(33, 1)
 
             def encode(self, past, nodes, times, pad):
-                recent, at, _ = past.recent(nodes, times, 10)
+                recent, at, _ = past.recent(nodes, times, 64)
                 known = torch.as_tensor(recent >= 0)
                 gaps = torch.as_tensor(times[:, None] - at, dtype=torch.float32)
                 waves = torch.cos(gaps[..., None] * 10.0 ** -torch.arange(8.0))
                 waves = self.time(waves) * known[..., None]
                 rows = self.mix(waves.flatten(1))
-                return rows / known.sum(1).max() if pad else rows
+                return rows / known.sum(1).max().clamp(min=1) if pad else rows
 
             @torch.no_grad()
             def score(self, past, queries):
@@ -151,7 +151,7 @@ class TestPyTorch:
                 scores = self.head(both)[:, 0]
                 if filters_true:
                     asked = torch.as_tensor(np.isin(sources, destinations))
-                    scores = scores - asked
+                    scores = scores - asked.float()
                 return scores
 
             def observe(self, events):
