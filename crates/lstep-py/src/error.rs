@@ -56,13 +56,11 @@ pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 impl Raised {
     /// Keeps the first exception, and gives the error that ends the library's work.
     pub fn keep(&self, py: Python<'_>, raised: PyErr) -> Error {
-        let reason = format!(
-            "{}",
-            raised.value(py).get_type().name().map_or_else(
-                |_| "an exception".to_string(),
-                |name| format!("{name}: {}", raised.value(py)),
-            )
-        );
+        let value = raised.value(py);
+        let reason = match value.get_type().name() {
+            Ok(name) => format!("{name}: {value}"),
+            Err(_) => value.to_string(),
+        };
         let mut kept = self.0.lock().expect("nobody fails while holding it");
         kept.get_or_insert(raised);
         Error::Model { reason }

@@ -217,7 +217,8 @@ impl Past {
                     (theirs, from.node())
                 };
                 let meetings = || seen.iter().filter(|neighbour| neighbour.node() == other);
-                let last = meetings().last().map_or(f64::NEG_INFINITY, |one| one.time().value());
+                let last =
+                    meetings().next_back().map_or(f64::NEG_INFINITY, |one| one.time().value());
                 (meetings().count() as i64, last)
             };
             from.iter().zip(&to).map(pair).unzip()

@@ -148,7 +148,7 @@ def test_a_run_in_a_folder_goes_on_where_it_was_stopped(stream, tmp_path, traine
 
 def test_what_cannot_be_trained_is_refused(stream):
     with pytest.raises(lstep.SettingError, match="choose one of lstep, lstep-pair"):
-        lstep.train(stream, "edgebank")
+        lstep.train(stream, "no such model")
     with pytest.raises(lstep.SettingError, match="train.epoch"):
         lstep.train(stream, settings={"train.epoch": 3})
     with pytest.raises(lstep.SettingError, match="at least 1"):
