@@ -25,6 +25,8 @@ pub struct Model {
 struct Parts {
     /// The run it is from, with the questions of its protocol; a file has none.
     run: Option<TrainedRun>,
+    /// The folder of the run, whose updates have happened since; absent for a stream in memory.
+    folder: Option<RunFolder>,
     /// What answers for names, made when it is first needed.
     scorer: Option<Scorer>,
 }
@@ -33,7 +35,10 @@ impl Parts {
     fn scorer(&mut self) -> lstep::Result<&mut Scorer> {
         if self.scorer.is_none() {
             let run = self.run.as_ref().expect("a model has a run or a scorer");
-            self.scorer = Some(Scorer::from(Bundle::of_open(run)?));
+            self.scorer = Some(Scorer::from(match &self.folder {
+                Some(folder) => Bundle::of_run(folder)?,
+                None => Bundle::of_open(run)?,
+            }));
         }
         Ok(self.scorer.as_mut().expect("it was made above"))
     }
@@ -48,7 +53,7 @@ impl Parts {
 
 impl Model {
     pub fn of_run(run: TrainedRun) -> Model {
-        Model { inner: Mutex::new(Parts { run: Some(run), scorer: None }) }
+        Model { inner: Mutex::new(Parts { run: Some(run), folder: None, scorer: None }) }
     }
 
     /// Works on the parts without the interpreter's lock, so that waiting blocks nobody.
@@ -235,13 +240,18 @@ pub fn load(py: Python<'_>, path: PathBuf, stream: Option<&Stream>) -> PyResult<
     let opened = py.detach(|| {
         if path.is_file() {
             let scorer = Scorer::from(Bundle::read(&path)?);
-            return Ok(Model { inner: Mutex::new(Parts { run: None, scorer: Some(scorer) }) });
+            return Ok(Model {
+                inner: Mutex::new(Parts { run: None, folder: None, scorer: Some(scorer) }),
+            });
         }
         let folder = RunFolder::new(path);
-        Ok(Model::of_run(match given {
-            Some(given) => TrainedRun::open_with(&folder, given.as_ref().clone())?,
-            None => TrainedRun::open(&folder)?,
-        }))
+        Ok(match given {
+            Some(given) => Model::of_run(TrainedRun::open_with(&folder, given.as_ref().clone())?),
+            None => {
+                let run = Some(TrainedRun::open(&folder)?);
+                Model { inner: Mutex::new(Parts { run, folder: Some(folder), scorer: None }) }
+            }
+        })
     });
     raise(py, opened)
 }
