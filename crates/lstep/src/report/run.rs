@@ -86,6 +86,11 @@ pub fn run_page(
 const RESULTS: &str = "① is the best, ② the second of a row. AP and AUC are means over steps; higher is better; 0.5 is guessing \
                        where an event has one negative. The counting models learn nothing: a learned model has to beat them.";
 
+/// Metrics of ranks, where a row has them.
+type RankMetric = (&'static str, fn(&ResultRow) -> Option<f64>);
+const RANKS: [RankMetric; 3] =
+    [("Hits@1", |row| row.hits_1), ("Hits@10", |row| row.hits_10), ("NDCG@10", |row| row.ndcg_10)];
+
 fn question(row: &ResultRow) -> String {
     format!("{}, {} negatives", row.setting, row.negatives)
 }
@@ -220,6 +225,11 @@ fn results(evaluated: &EvaluationWithBaselines) -> Table {
             table.row(main, cells);
         };
         add(question(row), quality_of(row).0, &|row| quality_of(row).1);
+        for (metric, of) in RANKS {
+            if of(row).is_some() {
+                add(String::new(), metric, &|row| of(row).unwrap_or(f64::NAN));
+            }
+        }
         add(String::new(), "AUC", &|row| row.auc);
     }
     table
@@ -243,23 +253,32 @@ fn learning(epochs: &[EpochReport]) -> Vec<String> {
         Axis::new("loss"),
     )
     .line("loss", Ink::Kind(0), line(&|epoch| epoch.loss, "loss"));
+    // What was ranked is selected by MRR.
+    let ranked = epochs.iter().all(|epoch| epoch.validation_mrr.is_some());
+    let chosen_by = |epoch: &EpochReport| match epoch.validation_mrr {
+        Some(mrr) if ranked => mrr,
+        _ => epoch.validation_ap,
+    };
+    let name = if ranked { "MRR" } else { "AP" };
     let mut quality = Plot::new(
         "Validation",
         match epochs.first().map_or(0, |epoch| epoch.validation.len()) {
+            _ if ranked => "Mean reciprocal rank among the destinations asked; higher is better.",
             0 => "Mean over the steps of validation, random negatives; higher is better.",
             _ => "Mean over the steps of validation and over the kinds of negatives that select; higher is better.",
         },
         across(),
-        Axis::new("AP and AUC"),
+        Axis::new(if ranked { "MRR and AUC" } else { "AP and AUC" }),
     )
-    .line("AP", Ink::Kind(0), line(&|epoch| epoch.validation_ap, "AP"))
+    .line(name, Ink::Kind(0), line(&chosen_by, name))
     .line("AUC", Ink::Kind(1), line(&|epoch| epoch.validation_auc, "AUC"));
     if let Some(best) = epochs.iter().rfind(|epoch| epoch.improved) {
         let says = format!(
-            "epoch {}, the best: this one is evaluated\nAP {:.4}",
-            best.epoch, best.validation_ap
+            "epoch {}, the best: this one is evaluated\n{name} {:.4}",
+            best.epoch,
+            chosen_by(best)
         );
-        let mark = Mark::new(f64::from(best.epoch), best.validation_ap, says);
+        let mark = Mark::new(f64::from(best.epoch), chosen_by(best), says);
         quality = quality.dots("best epoch", Ink::Kind(2), 5.0, vec![mark]);
     }
     vec![loss.draw(), quality.draw()]
