@@ -3,7 +3,7 @@
 use crate::args::{EventsFile, models_help, one_of};
 use crate::interrupt::go_on;
 use crate::table::Table;
-use crate::{export, progress, say};
+use crate::{export, progress, say, verdict};
 use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -253,12 +253,17 @@ impl Evaluate {
         if self.per_event.is_some() || self.questions.is_some() {
             trained.ask_otherwise(self.per_event, self.questions)?;
         }
-        let asked = self.asked(&trained.config().protocol)?;
+        let mut asked = self.asked(&trained.config().protocol)?;
+        if self.negatives.is_empty() {
+            asked.strategies = trained.config().scope().strategies;
+        }
         let bar = progress::candidates("");
         let evaluated =
             trained.evaluate_with_baselines(&asked, &mut |progress| show_on(&bar, progress));
         bar.finish_and_clear();
-        Ok(evaluated?.report)
+        let mut report = evaluated?.report;
+        report.summary = verdict::summary(&report, &self.file.events.display().to_string());
+        Ok(report)
     }
 
     /// A run was trained in its own way, and its numbers would mean nothing in another.

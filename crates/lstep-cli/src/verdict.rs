@@ -15,7 +15,7 @@ pub fn summary(report: &EvaluationReport, run: &str) -> Option<Summary> {
     let among = match settings.purpose {
         Purpose::Ranking => {
             let each = row.pairs / row.events.max(1);
-            format!(" against {each} destinations for each of {} test events", row.events)
+            format!(" against {each} destinations for each of {} {} events", row.events, row.part)
         }
         Purpose::Benchmark => {
             format!(", {} setting, {} negatives", against.setting, against.negatives)

@@ -249,9 +249,11 @@ impl Place {
         }
     }
 
-    /// Arguments of `lstep train` on the stream, with the small settings of L-STEP and some more.
+    /// Arguments of `lstep train` on the stream for a benchmark, with the small settings of L-STEP
+    /// and some more.
     pub fn train(&self, run: &str, more: &[&str]) -> Vec<String> {
         let mut arguments = vec!["train".to_string(), self.events(), "--out".into(), self.at(run)];
+        arguments.extend(["--for".to_string(), "benchmark".to_string()]);
         for setting in small::LSTEP.iter().chain(more) {
             arguments.extend(["--set".to_string(), setting.to_string()]);
         }

@@ -89,6 +89,8 @@ fn a_grid_is_complete_in_all_files_and_its_cells_are_runs() {
     let mut train = command(&[
         "train",
         &place.at("sample.csv"),
+        "--for",
+        "benchmark",
         "--out",
         &place.at("alone"),
         "--set",
@@ -329,6 +331,8 @@ fn one_folder_holds_one_kind_of_result() {
     let mut run = command(&[
         "train",
         &place.at("sample.csv"),
+        "--for",
+        "benchmark",
         "--out",
         &place.at("run"),
         "--set",

@@ -25,7 +25,7 @@ const MODELS: [(&str, &[&str]); 5] = [
 fn train(place: &Place, model: &str, small: &[&str]) {
     let mut arguments =
         vec!["train".to_string(), place.at("events.csv"), "--out".into(), place.at(model)];
-    arguments.extend(["--model".to_string(), model.into()]);
+    arguments.extend(["--model", model, "--for", "benchmark"].map(String::from));
     let all = ["model.time_width=8", "model.node_width=8", "model.edge_width=4"];
     let run = ["protocol.step.events=50", "train.epochs=1", "train.ema=0.9"];
     for setting in all.iter().chain(small).chain(&run) {
@@ -162,7 +162,7 @@ fn text_ids_dates_and_separated_sides_travel() {
     let rows: String = (0..600).map(|n| format!("u{},{},{}\n", n % 9, n % 11, day(n))).collect();
     fs::write(place.at("dates.csv"), format!("who,whom,at\n{rows}")).expect("written");
     let (events, run) = (place.at("dates.csv"), place.at("run"));
-    let mut arguments = vec!["train", &events, "--out", &run, "--bipartite"];
+    let mut arguments = vec!["train", &events, "--for", "benchmark", "--out", &run, "--bipartite"];
     arguments.extend(["--src", "who", "--dst", "whom", "--time", "at"]);
     for setting in SMALL.iter().chain(&["train.epochs=1"]) {
         arguments.extend(["--set", setting]);
@@ -204,7 +204,8 @@ fn features_of_nodes_are_needed_only_for_new_nodes() {
     let rows: String = (0..210).map(|node| format!("{node},{}\n", node % 7)).collect();
     fs::write(place.at("nodes.csv"), format!("id,f0\n{rows}")).expect("written");
     let (events, run, table) = (place.at("events.csv"), place.at("run"), place.at("nodes.csv"));
-    let mut arguments = vec!["train", &events, "--out", &run, "--node-features", &table];
+    let mut arguments =
+        vec!["train", &events, "--for", "benchmark", "--out", &run, "--node-features", &table];
     for setting in SMALL.iter().chain(&["train.epochs=1"]) {
         arguments.extend(["--set", setting]);
     }

@@ -10,7 +10,8 @@ const NAME: &str = "<script>alert(1)<b>.csv";
 
 fn train(place: &Place, model: &str, run: &str, settings: &[&str]) {
     let (events, out) = (place.events(), place.at(run));
-    let mut arguments = vec!["train", &events, "--model", model, "--out", &out];
+    let mut arguments =
+        vec!["train", &events, "--model", model, "--for", "benchmark", "--out", &out];
     settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
     done(&arguments);
 }

@@ -22,6 +22,8 @@ fn features_of_nodes_that_come_later_are_heard() {
     let mut arguments = vec![
         "train",
         &events,
+        "--for",
+        "benchmark",
         "--out",
         &run,
         "--node-features",
@@ -60,7 +62,8 @@ fn times_and_ids_may_be_negative() {
     fs::write(place.at("negative.csv"), format!("source,destination,time\n{rows}"))
         .expect("written");
     let (events, run) = (place.at("negative.csv"), place.at("run"));
-    let mut arguments = vec!["train", &events, "--out", &run, "--set", "train.epochs=1"];
+    let mut arguments =
+        vec!["train", &events, "--for", "benchmark", "--out", &run, "--set", "train.epochs=1"];
     small::LSTEP.iter().for_each(|setting| arguments.extend(["--set", setting]));
     done(&arguments);
     let scored = json(&["score", &run, "--source", "-5", "--at", "-300", "--top", "3", "--json"]);
@@ -192,7 +195,7 @@ fn events_given_later_score_as_events_of_the_file() {
     }
     for name in ["all", "known"] {
         let (events, run) = (place.at(&format!("{name}.csv")), place.at(name));
-        let mut arguments = vec!["train", &events, "--out", &run];
+        let mut arguments = vec!["train", &events, "--for", "benchmark", "--out", &run];
         // Weights that do not move are the same whatever part of the stream is for training.
         let still =
             ["protocol.step=\"distinct_time\"", "train.learning_rate=1e-30", "train.epochs=1"];
@@ -220,8 +223,20 @@ fn pairs_are_read_with_the_columns_of_the_run() {
     let renamed = events.replacen(events.lines().next().expect("a header"), "who,whom,at,f0,f1", 1);
     fs::write(place.at("renamed.csv"), &renamed).expect("written");
     let (file, run) = (place.at("renamed.csv"), place.at("run"));
-    let mut arguments =
-        vec!["train", &file, "--out", &run, "--src", "who", "--dst", "whom", "--time", "at"];
+    let mut arguments = vec![
+        "train",
+        &file,
+        "--for",
+        "benchmark",
+        "--out",
+        &run,
+        "--src",
+        "who",
+        "--dst",
+        "whom",
+        "--time",
+        "at",
+    ];
     small::LSTEP
         .iter()
         .chain(&["train.epochs=1"])

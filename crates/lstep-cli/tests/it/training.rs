@@ -95,6 +95,41 @@ fn a_run_leaves_settings_weights_metrics_and_a_report() {
 }
 
 #[test]
+fn own_events_are_ranked_and_the_run_ends_with_a_verdict() {
+    let place = Place::new();
+    let (events, run) = (place.events(), place.at("run"));
+    let mut arguments = vec!["train", &events, "--out", &run, "--epochs", "1", "--seed", "3"];
+    let small = ["protocol.questions=60", "train.select_questions=40"];
+    small::LSTEP.iter().chain(&small).for_each(|setting| arguments.extend(["--set", setting]));
+    let shown = text(&done(&arguments).stdout);
+    for word in ["hits@10", "Verdict: ", "95 % interval", "Best counting: ", "Next: ", "lstep "] {
+        assert!(shown.contains(word), "{word} is missing:\n{shown}");
+    }
+    let report = place.json("run/report.json");
+    let settings = &report["settings"];
+    assert_eq!((&settings["purpose"], &settings["train"]["seed"]), (&"ranking".into(), &3.into()));
+    assert_eq!(settings["train"]["select_by"], "mrr");
+    assert_eq!(report["model"], "lstep-pair");
+    let rows = report["results"].as_array().expect("a list");
+    assert_eq!(rows.len(), 1, "all destinations, and no other negatives");
+    for key in ["mrr", "hits_1", "hits_10", "ndcg_10"] {
+        assert!(rows[0][key].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{key}");
+    }
+    let mrr = format!("{:.4}", rows[0]["mrr"].as_f64().expect("a number"));
+    assert!(report["summary"]["verdict"].as_str().is_some_and(|said| said.contains(&mrr)));
+    assert!(report["baselines"].as_array().is_some_and(|rows| rows.len() > 3), "{report}");
+    assert_eq!(
+        without_seconds(json(&["evaluate", &run, "--json"])),
+        without_seconds(report),
+        "evaluated again"
+    );
+    refused(
+        &["train", &events, "--for", "ranking", "--protocol", "dyglib", "--out", "no"],
+        &["dyglib"],
+    );
+}
+
+#[test]
 fn the_events_named_on_the_command_line_are_those_that_are_read() {
     let place = Place::new();
     place.trained("run", &["train.epochs=1"]);
@@ -394,7 +429,7 @@ fn steps_too_large_for_a_small_stream_are_named_with_the_key_that_helps() {
     fs::write(place.at("few.csv"), few.join("\n")).expect("written");
     let (events, run) = (place.at("few.csv"), place.at("run"));
     refused(&["train", &events, "--out", &run], &["protocol.step", "200", "--set protocol.step=2"]);
-    done(&["train", &events, "--out", &run, "--set", "protocol.step=2", "--set", "train.epochs=1"]);
+    done(&["train", &events, "--out", &run, "--step", "2", "--epochs", "1"]);
 }
 
 #[test]
@@ -586,7 +621,7 @@ fn every_other_system_goes_on_after_a_kill_evaluates_scores_and_keeps_the_laws()
         let arguments = |run: &str| {
             let mut arguments =
                 vec!["train".to_string(), place.at("events.csv"), "--out".into(), place.at(run)];
-            arguments.extend(["--model".to_string(), name.into()]);
+            arguments.extend(["--model", name, "--for", "benchmark"].map(String::from));
             let all = [
                 "model.time_width=8",
                 "model.node_width=8",
