@@ -132,8 +132,8 @@ impl SettingsBuilder {
 
 /// The purpose that a file or a key names.
 fn purpose_in(file: Option<&Layer>, keys: &[Layer]) -> Result<Purpose> {
-    let layers = file.into_iter().chain(keys);
-    let named = layers.filter_map(|layer| layer.table.get("purpose")?.as_str()).last();
+    let mut layers = file.into_iter().chain(keys).rev();
+    let named = layers.find_map(|layer| layer.table.get("purpose")?.as_str());
     named.map_or(Ok(Purpose::default()), str::parse)
 }
 
