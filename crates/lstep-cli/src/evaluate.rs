@@ -262,7 +262,7 @@ impl Evaluate {
             trained.evaluate_with_baselines(&asked, &mut |progress| show_on(&bar, progress));
         bar.finish_and_clear();
         let mut report = evaluated?.report;
-        report.summary = verdict::summary(&report, &self.file.events.display().to_string());
+        report.summary = verdict::summary(&report);
         Ok(report)
     }
 

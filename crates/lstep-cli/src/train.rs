@@ -143,7 +143,7 @@ impl Train {
         let best_epoch = fit.selection().best_epoch;
         let trained = fit.into_trained()?;
         let mut evaluated = evaluate_showing(&trained)?;
-        evaluated.report.summary = verdict::summary(&evaluated.report, &shown);
+        evaluated.report.summary = verdict::summary(&evaluated.report);
         let report = &evaluated.report;
         let text = report.to_json();
         write_text(folder.file("report.json"), &text)?;
@@ -155,7 +155,9 @@ impl Train {
             "Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json; {shown}/report.html is to be looked at."
         ))?;
         evaluate::show(report)?;
-        report.summary.as_ref().map_or(Ok(()), |summary| say(verdict::lines(summary)))
+        let events = &trained.config().data.events;
+        let Some(summary) = &report.summary else { return Ok(()) };
+        say(verdict::lines(summary, &shown, events))
     }
 
     /// The settings that flags name, and then those of `--set`, which go before them.

@@ -2,13 +2,14 @@
 
 use lstep::results::{EvaluationReport, Summary, Verdict};
 use lstep::settings::Purpose;
+use std::path::Path;
 
-/// A run's summary. Nothing where it was not compared with counting models.
-pub fn summary(report: &EvaluationReport, run: &str) -> Option<Summary> {
+/// A run's summary, in which `RUN` and `EVENTS` stand for its folder and its file: where these are
+/// changes no report. Nothing where it was not compared with counting models.
+pub fn summary(report: &EvaluationReport) -> Option<Summary> {
     let settings = report.settings.as_ref()?;
     let against = report.against_counting.first()?;
     let row = report.results.first()?;
-    let events = settings.data.events.display();
     let metric = against.metric.to_uppercase();
     let value = against.value + against.difference;
     let (low, high) = against.own?;
@@ -29,20 +30,22 @@ pub fn summary(report: &EvaluationReport, run: &str) -> Option<Summary> {
     let counting = format!("{} has {metric} {:.4}", against.model, against.value);
     let next = match against.verdict {
         Verdict::Worse => format!(
-            "counting is better here, so use it: lstep train {} --model {} --out {run}-counting",
-            shell_word(&events.to_string()),
+            "counting is better here, so use it: lstep train EVENTS --model {} --out counting",
             against.model.name()
         ),
         Verdict::Better | Verdict::NotToldApart => {
-            format!("lstep score {} --all --top 10 --out recommendations.parquet", shell_word(run))
+            "lstep score RUN --all --top 10 --out recommendations.parquet".to_string()
         }
     };
     Some(Summary { verdict, counting, next })
 }
 
-/// The summary as three lines.
-pub fn lines(summary: &Summary) -> String {
+/// The summary as three lines, with the run's folder and file in the command.
+pub fn lines(summary: &Summary, run: &str, events: &Path) -> String {
     let Summary { verdict, counting, next } = summary;
+    let events = shell_word(&events.display().to_string());
+    let next = next.replace(" RUN ", &format!(" {} ", shell_word(run)));
+    let next = next.replace(" EVENTS ", &format!(" {events} "));
     format!("Verdict:        {verdict}\nBest counting:  {counting}\nNext:           {next}")
 }
 

@@ -6,7 +6,8 @@ use serde_json::Value;
 fn run(place: &Place, model: &str) -> String {
     let run = place.at(model);
     let step = "protocol.step.events=50";
-    done(&["train", &place.events(), "--model", model, "--set", step, "--out", &run]);
+    let purpose = ["--for", "benchmark", "--set", step];
+    done(&[&["train", &place.events(), "--model", model, "--out", &run], &purpose[..]].concat());
     run
 }
 

@@ -73,7 +73,7 @@ pub struct Summary {
     pub verdict: String,
     /// The best counting model.
     pub counting: String,
-    /// The command to go on with.
+    /// The command to go on with; `RUN` is the run's folder, `EVENTS` its file.
     pub next: String,
 }
 

@@ -129,8 +129,8 @@ mod tests {
         let drawn = |areas: f64, mrr: f64| validated(Strategy::Random, areas, areas, Some(mrr));
         assert!(selection.take(1, &[drawn(0.8, 0.5)], SelectBy::Mrr));
         assert!(!selection.take(2, &[drawn(0.9, 0.4)], SelectBy::Mrr));
-        assert!(selection.take(3, &[drawn(0.1, 0.4), drawn(0.1, 0.8)], SelectBy::Mrr));
-        assert_eq!((selection.best_mrr, selection.best_epoch), (Some(0.6), 3));
+        assert!(selection.take(3, &[drawn(0.1, 0.5), drawn(0.1, 0.75)], SelectBy::Mrr));
+        assert_eq!((selection.best_mrr, selection.best_epoch), (Some(0.625), 3));
     }
 
     #[test]
