@@ -138,7 +138,7 @@ fn paths_need_not_be_utf_8() {
     fs::copy(place.events(), &events).expect("copied");
     let small = place.train("", &["train.epochs=1"]);
     let set = &small[4..];
-    done(command(&["train", "--for", "benchmark"]).arg(&events).arg("--out").arg(&run).args(set));
+    done(command(&["train"]).arg(&events).arg("--out").arg(&run).args(set));
     for verb in ["evaluate", "report"] {
         let output = done(command(&[verb]).arg(&run));
         assert!(!output.stdout.contains(&0x1b), "{}", text(&output.stdout));

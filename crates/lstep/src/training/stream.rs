@@ -268,11 +268,11 @@ mod tests {
 
     #[test]
     fn negatives_are_as_many_as_asked_and_earlier_partners_of_the_source() {
-        let stream = SyntheticConfig { nodes: 40, events: 800, ..SyntheticConfig::default() };
+        let stream = SyntheticConfig { nodes: 400, events: 4_000, ..SyntheticConfig::default() };
         let log = EventLog::new(generate(&stream).expect("a stream").events);
         let split = Split::chronological(log.events(), 0.7, 0.85).expect("three parts");
         let train = TrainConfig { negatives: 3, source_historical: 1.0, ..TrainConfig::default() };
-        let rule = StepRule::Events(50);
+        let rule = StepRule::Events(20);
         let training = TrainingStream::new(&log, &split, rule, Visibility::Event, &train);
         let training = training.expect("events");
         let mut seen = 0;
