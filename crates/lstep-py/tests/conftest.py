@@ -1,4 +1,7 @@
-"""Streams for the tests."""
+"""Streams and the command for the tests."""
+
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -25,3 +28,12 @@ def stream(columns):
 def small_audit():
     """How much an audit asks in a test."""
     return {"step": 100, "steps": 3, "rows": 40, "candidates": 11, "progress": False}
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The command, if the environment or the path has one."""
+    found = os.environ.get("LSTEP_COMMAND") or shutil.which("lstep")
+    if not found:
+        pytest.skip("the command lstep is not there: set LSTEP_COMMAND to it")
+    return found

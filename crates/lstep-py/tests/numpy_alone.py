@@ -24,6 +24,13 @@ def main():
     print(stream.inspect())
     print(lstep.evaluate(stream, ["edgebank", Counts], protocol="dyglib"))
     print(lstep.audit(Counts, stream).raise_if_broken())
+    for engine, name in ((lstep.spark, "pyspark"), (lstep.ray, "ray")):
+        try:
+            engine.score({}, lstep.train(stream, "heuristics", progress=False))
+        except lstep.MissingPackageError as error:
+            assert f"pip install {name}" in str(error), error
+        else:
+            raise AssertionError(f"{name} is not missed")
     print("1 passed, 0 failed")
 
 

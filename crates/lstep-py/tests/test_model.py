@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import shutil
 import subprocess
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -164,15 +163,6 @@ def test_models_are_compared_over_seeds(stream):
     assert rows["edgebank"]["seeds"] == 1 and rows["lstep-pair"]["seeds"] == 2
     assert rows["Learned"]["seeds"] == 2 and rows["lstep-pair"]["ap std"] >= 0
     assert "±" in found.to_latex("ap")
-
-
-@pytest.fixture(scope="session")
-def command():
-    """The command, if the environment or the path has one."""
-    found = os.environ.get("LSTEP_COMMAND") or shutil.which("lstep")
-    if not found:
-        pytest.skip("the command lstep is not there: set LSTEP_COMMAND to it")
-    return found
 
 
 def test_the_command_and_python_give_the_same_bits(stream, tmp_path, command):

@@ -12,7 +12,7 @@ the models here.
 
 from __future__ import annotations
 
-from . import dyglib, errors
+from . import dyglib, errors, ray, spark
 from ._core import Batch, Batches, Events, Past, Queries, __version__
 from ._jobs import audit, evaluate, leak_check, negatives, split
 from .errors import (
@@ -20,6 +20,7 @@ from .errors import (
     Error,
     FileError,
     InputError,
+    MissingPackageError,
     NotFoundError,
     NumericError,
     SettingError,
@@ -40,6 +41,7 @@ __all__ = [
     "FileError",
     "InputError",
     "LawResult",
+    "MissingPackageError",
     "Model",
     "NotFoundError",
     "NumericError",
@@ -59,7 +61,9 @@ __all__ = [
     "load",
     "models",
     "negatives",
+    "ray",
     "read",
+    "spark",
     "split",
     "train",
 ]

@@ -57,6 +57,10 @@ class FileError(Error, OSError):
     """The operating system refused."""
 
 
+class MissingPackageError(Error, ImportError):
+    """A package that the call needs is not installed."""
+
+
 _KINDS: dict[str, type[Error]] = {
     "setting": SettingError,
     "input": InputError,

@@ -75,11 +75,7 @@ class Stream:
 
         def column(name: str, argument: str) -> Any:
             if name not in known:
-                remedy = f"name it with {argument}="
-                problem = f"has no column {name!r}; it has {', '.join(map(repr, known))}"
-                raise InputError(
-                    f"the table {problem}: {remedy}", problem=problem, remedy=remedy, column=name
-                )
+                raise missing_column(name, known, argument)
             return data[name]
 
         names = [features] if isinstance(features, str) else list(features or [])
@@ -261,6 +257,15 @@ def column_names(data: Any) -> list[str]:
         f"{type(data).__name__} has no columns by name: give a table, or Stream(src, dst, time)",
         problem="has no columns by name",
         remedy="give a table, or Stream(src, dst, time)",
+    )
+
+
+def missing_column(name: str, known: list[str], argument: str) -> InputError:
+    """What is said of a table without a column that is named by an argument."""
+    remedy = f"name it with {argument}="
+    problem = f"has no column {name!r}; it has {', '.join(map(repr, known))}"
+    return InputError(
+        f"the table {problem}: {remedy}", problem=problem, remedy=remedy, column=name
     )
 
 
