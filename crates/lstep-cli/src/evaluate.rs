@@ -670,7 +670,7 @@ fn by_model(report: &EvaluationReport) -> Table {
         for asked in &questions {
             let found =
                 report.results.iter().find(|row| row.model == *model && question(row) == *asked);
-            cells.push(found.map_or("-".into(), |row| share(row.mrr.unwrap_or(row.ap))));
+            cells.push(found.map_or("-".into(), |row| share(row.headline().1)));
             cells.push(found.map_or("-".into(), |row| share(row.auc)));
         }
         table.row(cells);

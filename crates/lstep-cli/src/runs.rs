@@ -88,10 +88,8 @@ impl Runs {
 }
 
 fn number(row: &ResultRow) -> String {
-    match row.mrr {
-        Some(mrr) => format!("mrr {}", share(mrr)),
-        None => format!("ap {}", share(row.ap)),
-    }
+    let (metric, value) = row.headline();
+    format!("{metric} {}", share(value))
 }
 
 impl Listed {
@@ -184,8 +182,7 @@ pub fn compare_runs(paths: &[PathBuf], json: bool) -> Result<()> {
     let same_events = reports.iter().all(|report| hash(report) == hash(&reports[0]));
     let mut asked: Vec<(String, &'static str)> = Vec::new();
     let question = |row: &ResultRow| {
-        let metric = if row.mrr.is_some() { "mrr" } else { "ap" };
-        (format!("{} {} {}", row.part, row.setting, row.negatives), metric)
+        (format!("{} {} {}", row.part, row.setting, row.negatives), row.headline().0)
     };
     for row in reports.iter().flat_map(|report| &report.results) {
         if !asked.contains(&question(row)) {
@@ -202,7 +199,7 @@ pub fn compare_runs(paths: &[PathBuf], json: bool) -> Result<()> {
             let mut hashes = rows.iter().flatten().map(|row| &row.negatives_sha256);
             let first = hashes.next();
             Question {
-                values: rows.iter().map(|row| row.map(|row| row.mrr.unwrap_or(row.ap))).collect(),
+                values: rows.iter().map(|row| row.map(|row| row.headline().1)).collect(),
                 same_negatives: hashes.all(|hash| Some(hash) == first),
                 metric: wanted.1,
                 question: wanted.0,

@@ -29,10 +29,14 @@ pub fn summary(report: &EvaluationReport) -> Option<Summary> {
     );
     let counting = format!("{} has {metric} {:.4}", against.model, against.value);
     let next = match against.verdict {
-        Verdict::Worse => format!(
-            "counting is better here, so use it: lstep train EVENTS --model {} --out counting",
-            against.model.name()
-        ),
+        Verdict::Worse => {
+            // Signals joined by `+` are a name, a name with its settings in brackets is none.
+            let label = against.model.to_string();
+            let name = if label.contains(' ') { against.model.name() } else { &label };
+            format!(
+                "counting is better here, so use it: lstep train EVENTS --model {name} --out counting"
+            )
+        }
         Verdict::Better | Verdict::NotToldApart => {
             "lstep score RUN --all --top 10 --out recommendations.parquet".to_string()
         }

@@ -9,7 +9,7 @@ use crate::train::Batches;
 use crate::view::{Events, Lent, Queries};
 use lstep::event::Event;
 use lstep::graph::{EventLog, Past, Revealed};
-use lstep::model::{Diagnostic, Pace, Session};
+use lstep::model::{Pace, Session};
 use lstep::protocol::{Split, StepRule, Visibility};
 use lstep::query::{Queries as Asked, Scores};
 use lstep::rng::KeyedRng;
@@ -172,10 +172,6 @@ impl Session for ForeignSession {
             };
             called().map_err(|raised| self.raised.keep(py, raised))
         })
-    }
-
-    fn describe(&self) -> Vec<Diagnostic> {
-        Vec::new()
     }
 
     fn fork(&self) -> Box<dyn Session> {

@@ -234,13 +234,14 @@ impl<'a> SetMetrics<'a> {
             let count = self.query_set.negatives().row(place).1.len();
             let (row, later) = scores.split_at(1 + count);
             scores = later;
+            let rank = if self.ranked { Some(rank(row[0], &row[1..])?) } else { None };
             if let Some(record) = &mut record {
-                record.take(place, self.query_set.asked()[place], row);
+                record.take(place, self.query_set.asked()[place], row, rank);
             }
             self.labels.push(true);
             self.labels.extend(std::iter::repeat_n(false, count));
-            if self.ranked {
-                self.ranks.add(rank(row[0], &row[1..])?);
+            if let Some(rank) = rank {
+                self.ranks.add(rank);
                 self.least_negatives = self.least_negatives.min(count);
             }
         }

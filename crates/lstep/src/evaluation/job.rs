@@ -4,8 +4,7 @@ use crate::checkpoint::replace;
 use crate::error::{Error, Result};
 use crate::evaluation::scores::{QuestionLog, Scored};
 use crate::evaluation::{
-    OpenSession, ScoreLog, against, evaluate, evaluate_recording, headline, ties, train_observing,
-    unwatched,
+    OpenSession, ScoreLog, against, evaluate, evaluate_recording, ties, train_observing, unwatched,
 };
 use crate::model::{ModelConfig, StreamInfo};
 use crate::protocol::{
@@ -346,7 +345,8 @@ fn against_others(
     let compared = rows().filter(|(row, _)| is_own(row)).filter_map(|(row, record)| {
         let question = |row: &ResultRow| (row.part, row.setting, row.negatives);
         let others = rows().filter(|(other, _)| !is_own(other) && question(other) == question(row));
-        let (rival, rivals) = others.max_by(|a, b| headline(a.0).total_cmp(&headline(b.0)))?;
+        let (rival, rivals) =
+            others.max_by(|a, b| a.0.headline().1.total_cmp(&b.0.headline().1))?;
         against((row, record), (rival, rivals))
     });
     compared.collect()

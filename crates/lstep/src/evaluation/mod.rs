@@ -9,6 +9,6 @@ mod ties;
 
 pub use evaluator::{Watch, evaluate, evaluate_recording, train_observing, unwatched};
 pub use job::{EvalProgress, EvaluatedModel, Evaluation};
-pub use paired::{PairedDifference, against, headline, metric_interval, paired_difference};
+pub use paired::{PairedDifference, against, metric_interval, paired_difference};
 pub use score_log::{Answer, MOST_PAIRS, ScoreLog};
 pub(crate) use ties::{OpenSession, ties};

@@ -59,11 +59,6 @@ pub fn metric_interval(record: &ScoreLog) -> Option<(f64, f64)> {
     Some((low, high))
 }
 
-/// The number by which a row is compared: MRR where it is ranked, else AP.
-pub fn headline(row: &ResultRow) -> f64 {
-    row.mrr.unwrap_or(row.ap)
-}
-
 /// A model's row and answers beside those of a rival to the same questions. Nothing if no answer
 /// was kept.
 pub fn against(
@@ -71,14 +66,15 @@ pub fn against(
     (rival, rivals): (&ResultRow, &ScoreLog),
 ) -> Option<AgainstCounting> {
     let found = paired_difference(record, rivals)?;
+    let ((metric, value), (_, rival_value)) = (row.headline(), rival.headline());
     Some(AgainstCounting {
         part: row.part,
         setting: row.setting,
         negatives: row.negatives,
-        metric: if row.mrr.is_some() { "mrr" } else { "ap" }.to_string(),
+        metric: metric.to_string(),
         model: rival.model.clone(),
-        value: headline(rival),
-        difference: headline(row) - headline(rival),
+        value: rival_value,
+        difference: value - rival_value,
         low: found.low,
         high: found.high,
         own: metric_interval(record),

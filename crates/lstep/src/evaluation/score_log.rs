@@ -6,7 +6,7 @@
 //! rank of every row is kept beside them: comparing two models needs no more.
 
 use crate::event::Ragged;
-use crate::metric::{Tally, rank};
+use crate::metric::{Rank, Tally, rank};
 use crate::protocol::{EvalPass, QuerySet, Setting, Strategy};
 use std::ops::Range;
 
@@ -68,19 +68,13 @@ impl ScoreLog {
     }
 
     /// Takes the row at a place of the query set: the true destination's score, then those of its
-    /// negatives.
-    pub(super) fn take(&mut self, place: usize, event: u32, row: &[f64]) {
+    /// negatives, and its rank among them where rows are ranked.
+    pub(super) fn take(&mut self, place: usize, event: u32, row: &[f64], rank: Option<Rank>) {
         if place.is_multiple_of(self.every) {
             self.events.push(event);
             self.scores.push(row.iter().copied());
         }
-        if let [positive, negatives @ ..] = row
-            && negatives.len() > 1
-        {
-            // A score that is not finite is refused by the evaluation itself.
-            let rank = rank(*positive, negatives).map_or(0.0, |rank| rank.reciprocal());
-            self.reciprocals.push(rank);
-        }
+        self.reciprocals.extend(rank.map(Rank::reciprocal));
     }
 
     /// Ends a step: the rows since the last call are one.
@@ -179,7 +173,9 @@ impl ScoreLog {
         for (place, (event, positive, negatives)) in rows.iter().enumerate() {
             let row: Vec<f64> =
                 std::iter::once(*positive).chain(negatives.iter().copied()).collect();
-            record.take(place, *event, &row);
+            let ranked = negatives.len() > 1;
+            let rank = ranked.then(|| rank(*positive, negatives).expect("scores are finite"));
+            record.take(place, *event, &row, rank);
         }
         record.close_step();
         record
@@ -213,7 +209,7 @@ mod tests {
     fn only_every_nth_row_is_kept_where_there_are_too_many() {
         let mut record = ScoreLog::of_rows(&[]);
         record.every = 3;
-        (0..10).for_each(|place| record.take(place, place as u32, &[1.0, 0.0]));
+        (0..10).for_each(|place| record.take(place, place as u32, &[1.0, 0.0], None));
         assert_eq!(record.answers().map(|answer| answer.event).collect::<Vec<_>>(), [0, 3, 6, 9]);
     }
 }

@@ -7,7 +7,7 @@
 use crate::error::{Error, FaultKind, InputFault, Result};
 use crate::event::{Clock, Event, Name, Names, NodeId, Side, Time, pair_key};
 use crate::graph::{Past, Revealed};
-use crate::model::{Diagnostic, ModelConfig, ModelKind, Pace, Session, StreamInfo, registry};
+use crate::model::{ModelConfig, ModelKind, Pace, Session, StreamInfo, registry};
 use crate::query::{Queries, Scores};
 use crate::read::{ColumnData, ColumnType, Picked, each_row, write_table};
 use crate::stream::Stream;
@@ -44,10 +44,6 @@ impl Session for QuestionLog {
 
     fn observe(&mut self, _: Revealed<'_>, _: &[Event]) -> Result<()> {
         Ok(())
-    }
-
-    fn describe(&self) -> Vec<Diagnostic> {
-        Vec::new()
     }
 
     fn fork(&self) -> Box<dyn Session> {
@@ -204,10 +200,6 @@ impl Session for ScoreSession {
 
     fn observe(&mut self, _: Revealed<'_>, _: &[Event]) -> Result<()> {
         Ok(())
-    }
-
-    fn describe(&self) -> Vec<Diagnostic> {
-        Vec::new()
     }
 
     fn fork(&self) -> Box<dyn Session> {

@@ -180,7 +180,9 @@ pub trait Session: Send + Sync {
     /// Lets true events change the state.
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()>;
     /// What it has learned, to be looked at; nothing if there is nothing to see.
-    fn describe(&self) -> Vec<Diagnostic>;
+    fn describe(&self) -> Vec<Diagnostic> {
+        Vec::new()
+    }
     /// Another session that starts from this state and goes its own way.
     fn fork(&self) -> Box<dyn Session>;
 }

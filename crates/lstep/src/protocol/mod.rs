@@ -22,6 +22,7 @@ mod ties;
 
 pub use config::{EvalScope, Protocol, ProtocolOptions, Subject};
 pub use eval_pass::{EvalPass, Part, QuerySet, Setting};
+pub(crate) use negative::evenly;
 pub use negative::{Negatives, Strategy, StreamSampler};
 pub use negative_file::{negatives_sha256, read_negatives, write_negatives};
 pub use numbering::{Numbering, hashed_order};

@@ -270,7 +270,7 @@ impl StreamSampler<'_> {
 }
 
 /// Says of each of `all` in turn whether it is one of `some` that are spread evenly over them.
-fn evenly(some: usize, all: usize) -> impl FnMut() -> bool {
+pub(crate) fn evenly(some: usize, all: usize) -> impl FnMut() -> bool {
     let some = some.min(all);
     let mut taken = 0;
     move || {

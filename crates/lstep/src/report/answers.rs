@@ -19,8 +19,9 @@ const TIMES: usize = 16;
 const ACTIVITIES: usize = 5;
 
 /// The number that counts: MRR where an event has many negatives, else AP.
-pub fn quality_of(row: &ResultRow) -> (&'static str, f64) {
-    row.mrr.map_or(("AP", row.ap), |mrr| ("MRR", mrr))
+pub fn quality_of(row: &ResultRow) -> (String, f64) {
+    let (metric, value) = row.headline();
+    (metric.to_uppercase(), value)
 }
 
 /// What the answers are, in a sentence.

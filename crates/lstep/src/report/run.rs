@@ -224,7 +224,7 @@ fn results(evaluated: &EvaluationWithBaselines) -> Table {
             );
             table.row(main, cells);
         };
-        add(question(row), quality_of(row).0, &|row| quality_of(row).1);
+        add(question(row), &quality_of(row).0, &|row| row.headline().1);
         for (metric, of) in RANKS {
             if of(row).is_some() {
                 add(String::new(), metric, &|row| of(row).unwrap_or(f64::NAN));

@@ -43,3 +43,11 @@ pub struct Outcome {
     /// How long scoring took, and letting the state follow.
     pub seconds: f64,
 }
+
+impl Outcome {
+    /// The metric by which models are compared and its value: `mrr` where events are ranked, else
+    /// `ap`.
+    pub fn headline(&self) -> (&'static str, f64) {
+        self.mrr.map_or(("ap", self.ap), |mrr| ("mrr", mrr))
+    }
+}

@@ -10,7 +10,7 @@ use crate::event::{Event, NodeId, NodeSet, Time, pair_key};
 use crate::graph::EventLog;
 use crate::metric::rank;
 use crate::model::{ModelConfig, Session};
-use crate::protocol::{Part, Visibility, cut};
+use crate::protocol::{Part, Visibility, cut, evenly};
 use crate::query::Queries;
 use crate::results::Verdict;
 use crate::training::{RunFolder, TrainedRun};
@@ -214,11 +214,10 @@ fn reference(trained: &TrainedRun, questions: usize) -> Result<Asked> {
         seen.insert(event.destination);
         destinations.insert(event.destination);
     }
-    let every = Spread::new(test.len(), questions);
+    let mut chosen = evenly(questions, test.len());
     trained.steps_after_training(|end, step| {
         if step.first().is_some_and(|event| event.number >= test.start) {
-            let first = (step[0].number - test.start) as usize;
-            let ask = questions_of(step, first, &every, &destinations);
+            let ask = questions_of(step, &mut chosen, &destinations);
             let horizon = horizon(protocol.visibility(), step, end);
             asked.rank(session.as_ref(), log, horizon, &ask)?;
             for event in step {
@@ -250,14 +249,13 @@ fn follow(
         seen.insert(event.source);
         seen.insert(event.destination);
     }
-    let every = Spread::new(new.events.events.len(), questions);
+    let mut chosen = evenly(questions, new.events.events.len());
     for span in steps {
-        let first = span.start as usize;
         let step = new.push(scorer, span)?;
         let bundle = scorer.bundle();
         let log = bundle.live.log();
         let end = log.len() as u32;
-        let ask = questions_of(&step, first, &every, &bundle.destinations);
+        let ask = questions_of(&step, &mut chosen, &bundle.destinations);
         let horizon = horizon(visibility, &step, end);
         asked.rank(bundle.live.session(), log, horizon, &ask)?;
         for ((_, session), others) in counting.iter_mut().zip(&mut others) {
@@ -270,34 +268,20 @@ fn follow(
     Ok((asked, others))
 }
 
-/// Which of a part's events are asked about: at most so many, spread evenly.
-struct Spread {
-    events: usize,
-    questions: usize,
-}
-
-impl Spread {
-    fn new(events: usize, questions: usize) -> Spread {
-        Spread { events, questions: questions.min(events) }
-    }
-
-    fn asks(&self, place: usize) -> bool {
-        let before = |place: usize| place as u128 * self.questions as u128 / self.events as u128;
-        before(place + 1) > before(place)
-    }
-}
-
 /// Rows for the chosen events of a step: the true destination first, then all others that were
 /// known before the step.
-fn questions_of(step: &[Event], first: usize, every: &Spread, destinations: &NodeSet) -> Queries {
-    let chosen = step.iter().enumerate().filter(|(place, _)| every.asks(first + place));
-    let row = |(_, event): (usize, &Event)| {
+fn questions_of(
+    step: &[Event],
+    chosen: &mut impl FnMut() -> bool,
+    destinations: &NodeSet,
+) -> Queries {
+    let row = |event: &Event| {
         let (truth, time) = (event.destination, event.time);
         let others = destinations.iter().filter(move |&node| node != truth);
         let candidates: Vec<NodeId> = std::iter::once(truth).chain(others).collect();
         (event.source, time, candidates)
     };
-    chosen.map(row).collect()
+    step.iter().filter(|_| chosen()).map(row).collect()
 }
 
 /// What questions of a step may see.
@@ -383,10 +367,11 @@ mod tests {
 
     #[test]
     fn questions_are_spread_evenly() {
-        let every = Spread::new(10, 4);
-        let asked: Vec<usize> = (0..10).filter(|&place| every.asks(place)).collect();
+        let mut chosen = evenly(4, 10);
+        let asked: Vec<usize> = (0..10).filter(|_| chosen()).collect();
         assert_eq!(asked, [2, 4, 7, 9]);
-        assert_eq!((0..3).filter(|&place| Spread::new(3, 2000).asks(place)).count(), 3);
+        let mut all = evenly(2000, 3);
+        assert_eq!((0..3).filter(|_| all()).count(), 3);
     }
 
     #[test]

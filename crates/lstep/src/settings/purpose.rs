@@ -28,9 +28,6 @@ const QUESTIONS: usize = 2_000;
 const SELECTION: (usize, usize) = (1_000, 1_000);
 
 impl Purpose {
-    /// Their names, as the user writes them.
-    pub const NAMES: [&'static str; 2] = ["ranking", "benchmark"];
-
     /// The model that is trained unless another is named: the one that ranks best, or the paper's.
     pub(super) fn model(self) -> &'static str {
         match self {

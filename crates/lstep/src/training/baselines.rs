@@ -5,9 +5,7 @@
 //! the same pass, in the same steps.
 
 use crate::error::Result;
-use crate::evaluation::{
-    EvalProgress, ScoreLog, against, evaluate_recording, headline, train_observing,
-};
+use crate::evaluation::{EvalProgress, ScoreLog, against, evaluate_recording, train_observing};
 use crate::model::{ModelConfig, Session};
 use crate::protocol::EvalScope;
 use crate::results::{AgainstCounting, EvaluationReport, MANY_TIES, ResultRow};
@@ -112,7 +110,7 @@ fn against_counting(model: &ScoredModel, counting: &[ScoredModel]) -> Vec<Agains
     compared
         .filter_map(|(place, (row, record))| {
             let best = counting.iter().max_by(|a, b| {
-                headline(&a.results[place]).total_cmp(&headline(&b.results[place]))
+                a.results[place].headline().1.total_cmp(&b.results[place].headline().1)
             })?;
             against((row, record), (&best.results[place], &best.records[place]))
         })
