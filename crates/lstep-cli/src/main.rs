@@ -59,16 +59,16 @@ Examples:
   lstep data fetch uci --to data                a public dataset; `lstep data list` shows all
   lstep inspect events.csv.gz                   what is in a file
   lstep evaluate events.csv --model edgebank    how far counting gets
-  lstep train events.csv --out run              train L-STEP; --preset uci for the paper's settings
+  lstep train events.csv --out run              learn who is next; --preset uci for a benchmark
   lstep evaluate run                            its numbers on the test part
   lstep score run --source 17 --top 10          who is next
   lstep score run --all --out recs.parquet      ten for everybody, in a file
   lstep export run model.lstep                  the model in one file, for `lstep score` anywhere
   lstep watch run new.csv                       is it as good on newer events?
   lstep update run new.csv                      its state follows them
-  lstep report run                              run/report.html anew: curves, calibration, filter, positions
+  lstep report run                              run/report.html anew
   lstep compare events.csv --models lstep,tgn,edgebank --seeds 0..2 --out grid
-  lstep paper transductive-random --quick       a table of the paper, published figures beside measured ones
+  lstep paper transductive-random --quick       published figures beside measured ones
   lstep generate sample.csv --events 50000      a stream with planted habits";
 
 #[derive(Subcommand)]

@@ -46,7 +46,7 @@ pub struct Sweep {
     #[arg(long, value_name = "KEY=VALUES", required_unless_present = "resume")]
     set: Vec<String>,
 
-    /// KeyedRng this many points instead of trying all combinations
+    /// Draw this many points instead of trying all combinations
     #[arg(long, value_name = "N")]
     random: Option<usize>,
 
