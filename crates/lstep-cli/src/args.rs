@@ -1,10 +1,11 @@
 //! What several commands share: flags for reading a file of events, and choices by name.
 
+use crate::table::Table;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lstep::model::{AnyModelKind, ModelConfig, registry};
-use lstep::read::{Dataset, read};
+use lstep::read::{Dataset, FaultCount, LeftOut, read};
 use lstep::settings::{DataConfig, separator};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,15 @@ pub struct Reading {
     /// The first line is an event already: source, destination, time and features by position
     #[arg(long)]
     no_header: bool,
+
+    /// Leave out rows with a fault, and say how many and why, instead of refusing the file
+    #[arg(long)]
+    skip_bad: bool,
+
+    /// Leave out events that repeat an earlier one exactly (source, destination, time and
+    /// features), and say how many
+    #[arg(long)]
+    dedup: bool,
 }
 
 fn separator_text(text: &str) -> Result<String> {
@@ -94,6 +104,8 @@ impl Reading {
             sort: self.sort,
             separator: self.separator.clone(),
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
+            dedup: self.dedup,
         }
     }
 
@@ -109,6 +121,8 @@ impl Reading {
             ("--sort", self.sort),
             ("--separator", self.separator.is_some()),
             ("--no-header", self.no_header),
+            ("--skip-bad", self.skip_bad),
+            ("--dedup", self.dedup),
         ];
         flags.into_iter().filter_map(|(flag, given)| given.then_some(flag))
     }
@@ -139,6 +153,8 @@ impl Reading {
             sort: given.sort || under.sort,
             separator: given.separator.or(under.separator),
             no_header: given.no_header || under.no_header,
+            skip_bad: given.skip_bad || under.skip_bad,
+            dedup: given.dedup || under.dedup,
         }
     }
 }
@@ -148,7 +164,43 @@ pub fn read_showing(data: &DataConfig) -> Result<Dataset> {
     let busy = crate::progress::busy(&format!("reading {}", data.events.display()));
     let dataset = read(&data.events, &data.options());
     busy.finish_and_clear();
-    dataset.context("cannot read the events")
+    let dataset = dataset.context("cannot read the events")?;
+    tell_left_out(&dataset.left_out, dataset.events.len());
+    Ok(dataset)
+}
+
+/// Says what of a file has not become events, beside so many that have.
+pub fn tell_left_out(left_out: &LeftOut, events: usize) {
+    if left_out.bad_rows() > 0 {
+        let (bad, good) = (left_out.bad_rows(), events as u64 + left_out.duplicates);
+        crate::tell(format!("{bad} of {} rows are left out:", bad + good));
+        crate::tell(faults_table(&left_out.faults));
+    }
+    if left_out.duplicates > 0 {
+        let repeats = left_out.duplicates;
+        crate::tell(format!("{repeats} events are left out that repeat an earlier one exactly"));
+    }
+}
+
+/// Faults as a table.
+pub fn faults_table(faults: &[FaultCount]) -> String {
+    let several = faults.iter().any(|fault| fault.file.is_some());
+    let headers = ["column", "fault", "rows", "first line", "for example"];
+    let mut table = Table::with_columns(
+        several.then_some("file").into_iter().chain(headers).map(String::from).collect(),
+    );
+    for fault in faults {
+        let file = several.then(|| fault.file.clone().unwrap_or_default());
+        let cells = [
+            fault.column.clone(),
+            fault.fault.clone(),
+            fault.count.to_string(),
+            fault.first_line.to_string(),
+            fault.example.clone(),
+        ];
+        table.row(file.into_iter().chain(cells).collect());
+    }
+    table.show().trim_end().to_string()
 }
 
 /// Reads one of the library's choices by its name.

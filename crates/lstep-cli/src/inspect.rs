@@ -1,6 +1,6 @@
 //! `lstep inspect`: what is in a stream.
 
-use crate::args::EventsFile;
+use crate::args::{EventsFile, faults_table};
 use crate::say;
 use crate::table::Table;
 use anyhow::Result;
@@ -60,19 +60,9 @@ fn show_faults(found: &Diagnosis, json: bool) -> Result<()> {
     if json {
         return say(serde_json::to_string_pretty(found)?);
     }
-    let mut table = Table::new(["column", "fault", "rows", "first line", "for example"]);
-    for fault in &found.faults {
-        table.row(vec![
-            fault.column.clone(),
-            fault.fault.clone(),
-            fault.count.to_string(),
-            fault.first_line.to_string(),
-            fault.example.clone(),
-        ]);
-    }
     // There is no result, so nothing goes to standard output.
     crate::tell(format!("{} of {} rows have no fault", found.good_rows, found.rows));
-    crate::tell(table.show().trim_end());
+    crate::tell(faults_table(&found.faults));
     found.hints.iter().for_each(|hint| crate::tell(format!("hint: {hint}")));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `lstep update`: a model goes on with its stream.
 
+use crate::args::tell_left_out;
 use crate::say;
 use anyhow::Result;
 use clap::Args;
@@ -41,10 +42,11 @@ impl Update {
         let updated = update(&self.run, &self.events);
         busy.finish_and_clear();
         let updated = updated?;
+        tell_left_out(&updated.left_out, updated.new_events);
         if self.json {
             return say(serde_json::to_string_pretty(&updated)?);
         }
-        let Updated { model, reads, new_events, events, nodes, last } = &updated;
+        let Updated { model, reads, new_events, events, nodes, last, .. } = &updated;
         let model = model.display();
         if let Some(file) = reads {
             say(format!("{model} reads {} from now on", file.display()))?;

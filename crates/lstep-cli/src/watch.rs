@@ -1,5 +1,6 @@
 //! `lstep watch`: is a model still as good?
 
+use crate::args::tell_left_out;
 use crate::evaluate::share;
 use crate::say;
 use crate::table::Table;
@@ -45,6 +46,7 @@ impl Watch {
         let report = watch(&self.run, &self.events, self.questions);
         busy.finish_and_clear();
         let report = report?;
+        tell_left_out(&report.left_out, report.new.events);
         if self.json {
             say(serde_json::to_string_pretty(&report)?)?;
             return Ok(!report.worse);

@@ -4,7 +4,7 @@ use crate::columns::HeldColumn;
 use crate::error::raise;
 use crate::fork::refuse_child;
 use lstep::event::{Clock, Name, NodeId, Side, Time};
-use lstep::read::{Dataset, MemoryTable, ReadOptions, read, read_memory};
+use lstep::read::{Dataset, LeftOut, MemoryTable, ReadOptions, read, read_memory};
 use lstep::settings::DataConfig;
 use lstep::stream::inspect;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -126,6 +126,7 @@ impl Stream {
                 node_features: self.inner.log.node_features().clone(),
                 ignored_columns: self.ignored.clone(),
                 unused_node_rows: 0,
+                left_out: LeftOut::default(),
             };
             serde_json::to_string(&inspect(&dataset)).expect("a report is plain data")
         })

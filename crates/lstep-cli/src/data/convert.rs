@@ -1,6 +1,6 @@
 //! `lstep data convert`: from any form that is read into any other.
 
-use crate::args::EventsFile;
+use crate::args::{EventsFile, tell_left_out};
 use crate::front::CommandLine;
 use crate::{progress, say};
 use anyhow::{Context, Result};
@@ -68,6 +68,7 @@ impl Convert {
         let report = convert(&self.file.reading.data(events), &self.out, layout, self.lossy);
         busy.finish_and_clear();
         let mut report = report.with_context(|| format!("cannot convert {}", events.display()))?;
+        tell_left_out(&report.left_out, report.events);
         for remark in &mut report.remarks {
             *remark = remark.said_by(&CommandLine);
         }

@@ -36,3 +36,47 @@ fn columns_are_named_and_odd_things_are_hinted_at() {
     assert_eq!(stats["events"], 2);
     refused(&["inspect", &bare, "--separator", "||"], &["||", "one character"]);
 }
+
+#[test]
+fn a_messy_file_is_read_without_its_bad_rows_and_a_run_reads_it_so_again() {
+    let place = Place::empty();
+    let mut rows = String::new();
+    for n in 0..400 {
+        let row = format!("u{},i{},{}\n", n % 17, n * 7 % 23, n / 2);
+        rows += &row;
+        if n % 40 == 0 {
+            rows += "u1,,5\n";
+            rows += &row;
+        }
+    }
+    place.write("messy.csv", format!("user,item,time\n{rows}"));
+    let messy = place.at("messy.csv");
+    refused(&["inspect", &messy], &["line 3"]);
+    let asked = ["inspect", &messy, "--skip-bad", "--dedup"];
+    let output = done(&asked);
+    let told = text(&output.stderr);
+    for words in ["10 of 420 rows are left out", "item", "10 events are left out"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let stats = json(&[&asked[..], &["--json"]].concat());
+    assert_eq!((&stats["events"], &stats["left_out"]["duplicates"]), (&400.into(), &10.into()));
+    assert_eq!(stats["left_out"]["faults"][0]["count"], 10);
+    let clean = place.at("clean.csv");
+    let report = json(&["data", "convert", &messy, &clean, "--skip-bad", "--dedup", "--json"]);
+    assert_eq!((&report["events"], &report["left_out"]["duplicates"]), (&400.into(), &10.into()));
+    assert!(json(&["inspect", &clean, "--json"]).get("left_out").is_none());
+    let run = place.at("run");
+    let train = ["train", &messy, "--skip-bad", "--dedup", "--out", &run, "--epochs", "1"];
+    let small = ["--set", "model.node_width=8", "--set", "model.time_width=8"];
+    let output = done(&[&train[..], &["--model", "jodie"], &small].concat());
+    assert!(text(&output.stderr).contains("10 of 420 rows"), "{}", text(&output.stderr));
+    // The run remembers how its file is read.
+    done(&["evaluate", &run]);
+    place.write("new.csv", "user,item,time\nu1,i1,300\n,i1,301\nu1,i1,300\n");
+    let new = place.at("new.csv");
+    let updated = json(&["update", &run, &new, "--json"]);
+    assert_eq!(
+        (&updated["new_events"], &updated["left_out"]["duplicates"]),
+        (&1.into(), &1.into())
+    );
+}

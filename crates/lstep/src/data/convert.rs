@@ -4,7 +4,7 @@
 //! file was read are reported in any case.
 
 use crate::error::{Error, Remedy, Result};
-use crate::read::{Format, Layout, Remark, RemarkKind, Written, read, remarks, write_as};
+use crate::read::{Format, Layout, LeftOut, Remark, RemarkKind, Written, read, remarks, write_as};
 use crate::settings::DataConfig;
 use serde::Serialize;
 use std::path::Path;
@@ -21,6 +21,9 @@ pub struct ConvertReport {
     pub written: Written,
     /// What a reader needs to know, and what was lost.
     pub remarks: Vec<Remark>,
+    /// Rows that were left out.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
     /// The version of this library.
     pub version: String,
 }
@@ -60,6 +63,7 @@ pub fn convert(
         nodes: data.names.len(),
         written,
         remarks,
+        left_out: data.left_out,
         version,
     })
 }

@@ -122,6 +122,41 @@ impl Columns {
             .sum()
     }
 
+    /// Where a role is that every table has.
+    pub(super) fn place(&self, wanted: Role) -> usize {
+        self.roles.iter().position(|role| *role == wanted).expect("columns have this role")
+    }
+
+    /// What is not as in a former file of the same stream.
+    pub(super) fn differs_from(&self, former: &Columns) -> Option<String> {
+        let used = |columns: &Columns| -> Vec<(Role, String)> {
+            let used = columns.roles.iter().zip(&columns.names);
+            let mut used: Vec<(Role, String)> = used
+                .filter(|(role, _)| **role != Role::Ignored)
+                .map(|(role, name)| (*role, name.to_lowercase()))
+                .collect();
+            // Features come in their order; the three columns of an event may be anywhere.
+            used.sort_by_key(|(role, _)| match role {
+                Role::Source => 0,
+                Role::Destination => 1,
+                Role::Time => 2,
+                _ => 3,
+            });
+            used
+        };
+        let (own, other) = (used(self), used(former));
+        let shown = |columns: &[(Role, String)]| {
+            let names: Vec<String> = columns.iter().map(|(_, name)| format!("{name:?}")).collect();
+            names.join(", ")
+        };
+        if own != other {
+            let (own, other) = (shown(&own), shown(&other));
+            return Some(format!("has the columns {own} where the first file has {other}"));
+        }
+        (self.separated != former.separated)
+            .then(|| "tells sources and destinations apart otherwise than the first file".into())
+    }
+
     /// Names of the columns that are left aside.
     pub(super) fn ignored(&self) -> Vec<String> {
         let columns = self.roles.iter().zip(&self.names);

@@ -6,6 +6,7 @@
 
 use super::Result;
 use super::columns::{Encoding, Role};
+use super::faults::{FaultCount, Faults};
 use super::input::{Input, is_parquet};
 use super::nodes::EMPTY_ID;
 use super::number;
@@ -30,21 +31,6 @@ pub struct Diagnosis {
     pub faults: Vec<FaultCount>,
     /// What looks odd, though it can be read.
     pub hints: Vec<String>,
-}
-
-/// A fault of a column and how often it is there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FaultCount {
-    /// The column, or `row` for the whole row.
-    pub column: String,
-    /// What is wrong.
-    pub fault: String,
-    /// In how many rows.
-    pub count: u64,
-    /// The first of them, counted from 1.
-    pub first_line: u64,
-    /// What stands there.
-    pub example: String,
 }
 
 /// Looks at all rows of a table of text, whatever is wrong with them. Nothing for Parquet and
@@ -89,7 +75,7 @@ struct Doctor<'a> {
     line: u64,
     rows: u64,
     bad_rows: u64,
-    faults: Vec<FaultCount>,
+    faults: Faults,
     /// The manner of the first time, which the others have to follow.
     manner: Option<Manner>,
     last: f64,
@@ -111,7 +97,7 @@ impl<'a> Doctor<'a> {
             line: opening.lines,
             rows: 0,
             bad_rows: 0,
-            faults: Vec::new(),
+            faults: Faults::default(),
             manner: None,
             last: f64::NEG_INFINITY,
             nulls: 0,
@@ -122,17 +108,7 @@ impl<'a> Doctor<'a> {
     }
 
     fn note(&mut self, column: &str, fault: &str, example: &str) {
-        let known = self.faults.iter_mut().find(|row| row.column == column && row.fault == fault);
-        match known {
-            Some(row) => row.count += 1,
-            None => self.faults.push(FaultCount {
-                column: column.to_string(),
-                fault: fault.to_string(),
-                count: 1,
-                first_line: self.line + 1,
-                example: example.chars().take(40).collect(),
-            }),
-        }
+        self.faults.note(column, fault, self.line + 1, example);
     }
 
     /// Looks at whole lines.
@@ -154,9 +130,9 @@ impl<'a> Doctor<'a> {
                 self.bad_rows += 1;
                 self.note("row", "has quotes that do not match", text[at..line_end].trim());
             } else if !is_blank(&text, &fields) {
-                let before: u64 = self.faults.iter().map(|fault| fault.count).sum();
+                let before = self.faults.total();
                 self.row(&text, &text[at..next], &fields);
-                let after: u64 = self.faults.iter().map(|fault| fault.count).sum();
+                let after = self.faults.total();
                 self.rows += 1;
                 self.bad_rows += u64::from(after > before);
             }
@@ -239,8 +215,7 @@ impl<'a> Doctor<'a> {
         self.last = self.last.max(time);
     }
 
-    fn finish(mut self) -> Diagnosis {
-        self.faults.sort_by_key(|fault| fault.first_line);
+    fn finish(self) -> Diagnosis {
         let columns = &self.opening.columns;
         let taken = |role: &Role| match role {
             Role::Source => "source",
@@ -282,7 +257,7 @@ impl<'a> Doctor<'a> {
             rows: self.rows,
             good_rows: self.rows - self.bad_rows,
             columns: columns.names.iter().cloned().zip(columns.roles.iter().map(taken)).collect(),
-            faults: self.faults,
+            faults: self.faults.finish(),
             hints,
         }
     }

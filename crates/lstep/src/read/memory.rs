@@ -85,7 +85,7 @@ pub fn read_memory(table: &MemoryTable<'_>, options: &ReadOptions) -> Result<Dat
         }
         Ok(part)
     };
-    let mut gather = Gather::new(name, time.0, 0, Names::new(options.bipartite), options.sort);
+    let mut gather = Gather::new(name, time.0, 0, Names::new(options.bipartite), options);
     gather.append(part())?;
     let features = gather.take_features(width)?;
     let dataset = finish(gather, features, Vec::new(), options)?;
@@ -126,7 +126,8 @@ pub fn read_memory_pairs(
     }
     let time_column = time.map_or("", |time| time.0);
     // Times in any order are accepted by what would sort them; here nothing does.
-    let mut gather = Gather::new(name, time_column, 0, Names::new(bipartite), true);
+    let options = ReadOptions { sort: true, ..ReadOptions::default() };
+    let mut gather = Gather::new(name, time_column, 0, Names::new(bipartite), &options);
     let mut part = part_of(name, [source, destination], time, bipartite);
     let times = part.as_mut().map_or_else(|_| Times::default(), |part| mem::take(&mut part.times));
     gather.append(part)?;

@@ -35,6 +35,7 @@
 mod columns;
 mod dgb;
 mod doctor;
+mod faults;
 mod gather;
 mod input;
 mod memory;
@@ -57,7 +58,8 @@ mod tgb;
 mod times;
 mod write;
 
-pub use doctor::{Diagnosis, FaultCount, diagnose};
+pub use doctor::{Diagnosis, diagnose};
+pub use faults::{FaultCount, LeftOut};
 pub use memory::{Column, MemoryPairs, MemoryTable, read_memory, read_memory_pairs};
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
@@ -74,7 +76,7 @@ use gather::Gather;
 use input::Input;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use table::{Limits, Table};
+use table::{Before, Limits, Table};
 
 /// What this room's functions give: most fail with the library's error, some with a fault that a
 /// caller completes.
@@ -97,6 +99,8 @@ pub struct Dataset {
     pub ignored_columns: Vec<String>,
     /// Rows of the table of node features whose id occurs in no event.
     pub unused_node_rows: usize,
+    /// Rows that are no events because the caller wished so.
+    pub left_out: LeftOut,
 }
 
 impl Dataset {
@@ -139,14 +143,18 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     if input::is_standard_input(path) {
         return read_stream("standard input", Input::open(path)?, format, options);
     }
-    let mut data = if format == Format::Parquet || input::is_parquet(path) {
-        parquet::read_file(path, options)?
-    } else {
-        let table = table::read_table(Input::open(path)?, format, options, Limits::default())?;
-        finish_table(table, Some(path), options)?
-    };
+    let table = read_part(path, format, options, Before::default())?;
+    let mut data = finish_table(table, Some(path), options)?;
     data.name = options::dataset_name(path);
     Ok(data)
+}
+
+/// Reads a file, which may be one of several.
+fn read_part(path: &Path, format: Format, options: &ReadOptions, before: Before) -> Result<Table> {
+    if format == Format::Parquet || input::is_parquet(path) {
+        return parquet::read_file(path, options, before);
+    }
+    table::read_table(Input::open(path)?, format, options, Limits::default(), before)
 }
 
 /// All files that [`read`] takes a dataset from: the events, and tables of features beside them.
@@ -174,12 +182,12 @@ fn read_stream(
     format: Format,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let mut data = if format == Format::Parquet || input.parquet {
+    let table = if format == Format::Parquet || input.parquet {
         parquet::read_stream(input, options)?
     } else {
-        let table = table::read_table(input, format, options, Limits::default())?;
-        finish_table(table, None, options)?
+        table::read_table(input, format, options, Limits::default(), Before::default())?
     };
+    let mut data = finish_table(table, None, options)?;
     data.name = match name {
         "standard input" => "stdin".into(),
         name => options::dataset_name(Path::new(name)),
@@ -214,7 +222,7 @@ fn finish(
     ignored_columns: Vec<String>,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let (events, names, clock) = gather.finish(features)?;
+    let (events, names, clock, left_out) = gather.finish(features)?;
     let (node_features, unused_node_rows) = match &options.node_features {
         Some(path) => node_features::read(path, &names)?,
         None => (Features::none(), 0),
@@ -227,5 +235,6 @@ fn finish(
         node_features,
         ignored_columns,
         unused_node_rows,
+        left_out,
     })
 }

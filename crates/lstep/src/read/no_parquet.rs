@@ -1,6 +1,7 @@
 //! What a build without the feature `parquet` says about Parquet files.
 
 use super::input::Input;
+use super::table::{Before, Table};
 use super::{ColumnData, ColumnType, Dataset, Picked, ReadOptions, Result};
 use crate::error::InputFault;
 use crate::event::{Features, Names};
@@ -9,11 +10,11 @@ use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::path::Path;
 
-pub(super) fn read_file(path: &Path, _: &ReadOptions) -> Result<Dataset> {
+pub(super) fn read_file(path: &Path, _: &ReadOptions, _: Before) -> Result<Table> {
     Err(refused(&path.display().to_string()).into())
 }
 
-pub(super) fn read_stream(input: Input<'_>, _: &ReadOptions) -> Result<Dataset> {
+pub(super) fn read_stream(input: Input<'_>, _: &ReadOptions) -> Result<Table> {
     Err(refused(&input.label).into())
 }
 

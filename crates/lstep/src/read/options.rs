@@ -28,6 +28,11 @@ pub struct ReadOptions {
     pub separator: Option<u8>,
     /// Whether the first line is a header; found from its content if absent.
     pub header: Option<bool>,
+    /// Whether rows with a fault are left out and counted, instead of refusing the file
+    /// (`--skip-bad`).
+    pub skip_bad: bool,
+    /// Whether events that repeat an earlier one exactly are left out and counted (`--dedup`).
+    pub dedup: bool,
 }
 
 /// Which columns are features.

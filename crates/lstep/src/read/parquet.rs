@@ -11,19 +11,20 @@ pub(super) use write::{RowGroups, write};
 
 use super::Result;
 use super::columns::{Columns, Encoding, Role};
-use super::gather::{Gather, Part};
+use super::faults::unless_skipped;
+use super::gather::Part;
 use super::input::Input;
 use super::node_features::{NodeRows, parse_side, side_column};
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
-use super::{Dataset, finish};
+use super::table::{self, Before};
 use crate::disk::STREAM_LIMIT;
 use crate::error::{Error, InputFault};
 use crate::event::{Features, Names, Side};
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
-use cells::Cells;
+use cells::{Cells, Missing};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
@@ -35,13 +36,17 @@ const ROWS: usize = 1 << 16;
 /// The key under which our own files say that the sides are separated.
 const SEPARATED: &str = "lstep.separated";
 
-pub(super) fn read_file(path: &Path, options: &ReadOptions) -> Result<Dataset> {
+pub(super) fn read_file(
+    path: &Path,
+    options: &ReadOptions,
+    before: Before,
+) -> Result<table::Table> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    read_chunks(&path.display().to_string(), file, options)
+    read_chunks(&path.display().to_string(), file, options, before)
 }
 
 /// Reads from a stream, which has to be held in memory: a Parquet file is read from its end.
-pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<Dataset> {
+pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<table::Table> {
     let Input { label, mut stream, compression, .. } = input;
     let mut bytes = Vec::new();
     let limited = (&mut stream).take(STREAM_LIMIT + 1).read_to_end(&mut bytes);
@@ -54,67 +59,81 @@ pub(super) fn read_stream(input: Input<'_>, options: &ReadOptions) -> Result<Dat
         let remedy = "write it to a file, unpacked, which is read in pieces";
         return Err(InputFault::new(label, problem, remedy).into());
     }
-    read_chunks(&label, bytes::Bytes::from(bytes), options)
+    read_chunks(&label, bytes::Bytes::from(bytes), options, Before::default())
 }
 
 fn read_chunks(
     file: &str,
     chunks: impl ChunkReader + 'static,
     options: &ReadOptions,
-) -> Result<Dataset> {
+    before: Before,
+) -> Result<table::Table> {
     let table = Table::open(file, chunks)?;
     let mut columns = Columns::find(file, &table.names, None, Format::Parquet, options)?;
     let entries = table.reader.metadata().file_metadata().key_value_metadata();
     columns.separated |= entries.is_some_and(|entries| {
         entries.iter().any(|entry| entry.key == SEPARATED && entry.value.as_deref() == Some("true"))
     });
-    let place = |wanted| {
-        columns.roles.iter().position(|role| *role == wanted).expect("columns have this role")
-    };
-    let (source, destination, time) =
-        (place(Role::Source), place(Role::Destination), place(Role::Time));
-    let features: Vec<usize> = (0..columns.roles.len())
-        .filter(|&column| columns.roles[column] == Role::Feature(Encoding::Plain))
+    let features = (0..columns.roles.len())
+        .filter(|&column| columns.roles[column] == Role::Feature(Encoding::Plain));
+    let wanted: Vec<usize> = [Role::Source, Role::Destination, Role::Time]
+        .map(|role| columns.place(role))
+        .into_iter()
+        .chain(features)
         .collect();
-    let wanted: Vec<usize> =
-        [source, destination, time].into_iter().chain(features.iter().copied()).collect();
-    let mut gather =
-        Gather::new(file, &columns.names[time], 0, Names::new(columns.separated), options.sort);
-    table.each_batch(&wanted, |first_row, cells| {
-        let mut part = Part::new(columns.separated);
-        let rows = cells[0].len();
-        let refused = |row: usize, column: usize, refusal: Refusal| {
-            let fault = InputFault::new(file, refusal.problem, refusal.remedy).line(row as u64);
-            fault.column(&columns.names[wanted[column]]).value(cells[column].show(row))
-        };
+    let several = before.several;
+    let names = Names::new(columns.separated);
+    let mut gather = before.gather(file, &columns, 0, names, options)?;
+    let events_before = gather.events();
+    let missing = if options.skip_bad { Missing::Marked } else { Missing::Refused };
+    table.each_batch(&wanted, missing, |_, cells| {
         let part = (|| {
+            let mut part = Part::new(columns.separated);
+            let rows = cells[0].len();
             for row in 0..rows {
-                for (column, side) in [(0, Side::Source), (1, Side::Destination)] {
-                    let pushed = cells[column].push_id(row, side, &mut part.nodes);
-                    pushed.map_err(|refusal| refused(row, column, refusal))?;
-                }
-                cells[2]
-                    .push_time(row, &mut part.times)
-                    .map_err(|refusal| refused(row, 2, refusal))?;
-                for (column, feature) in cells.iter().enumerate().skip(3) {
-                    let value = feature.number(row).and_then(number::narrow);
-                    part.features.push(value.map_err(|refusal| refused(row, column, refusal))?);
+                let features = part.features.len();
+                let read = read_event(cells, row, &mut part).map_err(|(column, refusal)| {
+                    let fault = InputFault::new(file, refusal.problem, refusal.remedy);
+                    let name = &columns.names[wanted[column]];
+                    fault.line(row as u64).column(name).value(cells[column].show(row))
+                });
+                if unless_skipped(read, options.skip_bad.then_some(&mut part.faults))? {
+                    part.event_lines.push(row as u32);
+                } else {
+                    part.features.truncate(features);
                 }
             }
             part.lines = rows as u64;
-            part.event_lines = (0..rows as u32).collect();
             Ok(part)
         })();
-        debug_assert_eq!(first_row as usize, gather.events(), "parts follow each other");
         gather.append(part)
     })?;
-    if gather.events() == 0 {
-        return Err(
-            InputFault::new(file, "has no events", "give a file with at least one event").into()
-        );
+    if gather.events() == events_before && !several {
+        let problem = match gather.bad_rows() {
+            0 => "has no events",
+            _ => "has no row without a fault",
+        };
+        return Err(InputFault::new(file, problem, "give a file with at least one event").into());
     }
-    let table_features = gather.take_features(features.len())?;
-    finish(gather, table_features, columns.ignored(), options)
+    Ok(table::Table { format: Format::Parquet, columns, events: gather })
+}
+
+/// Adds the event of a row: source, destination, time, features. After a fault, which has its
+/// column, ids and times are as they were.
+fn read_event(cells: &[Cells], row: usize, part: &mut Part) -> Result<(), (usize, Refusal)> {
+    let of = |column: usize| move |refusal: Refusal| (column, refusal);
+    for (column, cells) in cells.iter().enumerate() {
+        cells.check(row).map_err(of(column))?;
+    }
+    cells[0].check_id(row).map_err(of(0))?;
+    cells[1].check_id(row).map_err(of(1))?;
+    for (column, feature) in cells.iter().enumerate().skip(3) {
+        let value = feature.number(row).and_then(number::narrow);
+        part.features.push(value.map_err(of(column))?);
+    }
+    cells[2].push_time(row, &mut part.times).map_err(of(2))?;
+    cells[0].push_id(row, Side::Source, &mut part.nodes).map_err(of(0))?;
+    cells[1].push_id(row, Side::Destination, &mut part.nodes).map_err(of(1))
 }
 
 /// Node features: the id first, then numbers, and a column `side` where it is needed.
@@ -126,7 +145,7 @@ pub(super) fn read_node_features(path: &Path, names: &Names) -> Result<(Features
     let width = wanted.len().saturating_sub(1 + usize::from(side.is_some()));
     let mut found = NodeRows::new(file, names, width);
     let mut row_values = Vec::new();
-    table.each_batch(&wanted, |first_row, cells| {
+    table.each_batch(&wanted, Missing::Refused, |first_row, cells| {
         for row in 0..cells[0].len() {
             let line = first_row + row as u64 + 1;
             let refused = |column: usize, refusal: Refusal| {
@@ -160,7 +179,7 @@ pub(super) fn each_row(
     let table = Table::open(file, File::open(path).map_err(|error| Error::io(path, error))?)?;
     let wanted = pick(&table.names)?.columns;
     let mut shown = Vec::with_capacity(wanted.len());
-    table.each_batch(&wanted, |first_row, cells| {
+    table.each_batch(&wanted, Missing::Refused, |first_row, cells| {
         for row in 0..cells.first().map_or(0, Cells::len) {
             shown.clear();
             shown.extend(cells.iter().map(|column| Cow::Owned(column.show(row))));
@@ -202,6 +221,7 @@ impl<'a> Table<'a> {
     fn each_batch(
         &self,
         wanted: &[usize],
+        missing: Missing,
         mut take: impl FnMut(u64, &[Cells]) -> Result<()>,
     ) -> Result<()> {
         let mut first_row = 0;
@@ -215,7 +235,8 @@ impl<'a> Table<'a> {
                 for (reader, &column) in readers.iter_mut().zip(wanted) {
                     let description =
                         self.reader.metadata().file_metadata().schema_descr().column(column);
-                    let read = guarded(self.file, || Cells::read(reader, &description, ROWS))?;
+                    let read =
+                        guarded(self.file, || Cells::read(reader, &description, ROWS, missing))?;
                     cells.push(read.map_err(|fault| {
                         let line = fault.row.map(|row| first_row + row as u64 + 1);
                         let mut input = InputFault::new(self.file, fault.problem, fault.remedy);

@@ -7,7 +7,7 @@
 //! favourite partner met at a fixed period; some nodes **arrive late**. The same settings give the
 //! same stream on every machine. Cost is linear in events.
 
-use super::Dataset;
+use super::{Dataset, LeftOut};
 use crate::error::{Error, Result};
 use crate::event::{Clock, Events, Features, Names, NodeId, Side, Time};
 use rand::{Rng, RngExt, SeedableRng};
@@ -191,6 +191,7 @@ pub fn generate(config: &SyntheticConfig) -> Result<Dataset> {
         node_features: Features::none(),
         ignored_columns: Vec::new(),
         unused_node_rows: 0,
+        left_out: LeftOut::default(),
     })
 }
 

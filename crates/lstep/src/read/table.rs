@@ -5,15 +5,18 @@
 
 use super::Result;
 use super::columns::{Columns, Encoding, Role, is_jodie};
+use super::faults::{Faults, unless_skipped};
 use super::gather::{Gather, Part};
 use super::input::Input;
 use super::nodes::EMPTY_ID;
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::record::{Blocks, End, Field, LONGEST_RECORD, is_blank, preamble, split};
-use crate::error::{InputFault, Remedy};
-use crate::event::{Names, Side};
+use super::times::{MIXED, Times};
+use crate::error::{FaultKind, InputFault, Remedy};
+use crate::event::{Instant, Names, Side};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::io::Read;
 
 /// How much is taken at once, and how much at all. Tests take less, to reach the seams and the end.
@@ -53,24 +56,67 @@ pub(super) struct Table {
     pub events: Gather,
 }
 
+/// What was read before a file, where a stream lies in several.
+#[derive(Default)]
+pub(super) struct Before {
+    /// Whether there are several files.
+    pub several: bool,
+    /// The files so far.
+    pub table: Option<Table>,
+}
+
+impl Before {
+    /// The stream that a file's events are added to. A file has to have the columns of those
+    /// before it.
+    pub(super) fn gather(
+        self,
+        file: &str,
+        columns: &Columns,
+        lines: u64,
+        names: Names,
+        options: &ReadOptions,
+    ) -> Result<Gather> {
+        match self.table {
+            Some(Table { columns: former, events: mut gather, .. }) => {
+                if let Some(problem) = columns.differs_from(&former) {
+                    let remedy = "give all files of a stream the same columns";
+                    let fault = InputFault::new(file, problem, remedy);
+                    return Err(fault.kind(FaultKind::Columns).into());
+                }
+                gather.next_file(file, lines);
+                Ok(gather)
+            }
+            None => {
+                let time = columns.place(Role::Time);
+                let gather = Gather::new(file, &columns.names[time], lines, names, options);
+                Ok(if self.several { gather.of_several() } else { gather })
+            }
+        }
+    }
+}
+
 /// Reads a table.
 pub(super) fn read_table(
     input: Input<'_>,
     format: Format,
     options: &ReadOptions,
     limits: Limits,
+    before: Before,
 ) -> Result<Table> {
     let Input { label, stream, compression, .. } = input;
     let fault = |error| Input::fault(&label, compression, error);
     let mut blocks = Blocks::new(stream, limits.block, options.separator);
     let mut first = blocks.next().map_err(fault)?.unwrap_or_default();
-    let opening = open(&label, &first, blocks.separator(), format, options)?;
-    let parser = Parser::new(&label, &opening);
+    let separator = blocks.separator();
+    let opening = open(&label, &first, separator, format, options)?;
+    first.drain(..opening.start);
+    let mut parser = Parser::new(&label, &opening, options);
+    parser.look_at_times(&first);
     let columns = &opening.columns;
     let names = Names::with_most(columns.separated, limits.nodes);
-    let mut gather =
-        Gather::new(&label, &columns.names[parser.time], opening.lines, names, options.sort);
-    first.drain(..opening.start);
+    let several = before.several;
+    let mut gather = before.gather(&label, columns, opening.lines, names, options)?;
+    let events_before = gather.events();
     let mut batch = vec![first];
     let many = 2 * rayon::current_num_threads();
     loop {
@@ -87,9 +133,13 @@ pub(super) fn read_table(
             break;
         }
     }
-    if gather.events() == 0 {
-        let problem =
-            if columns.headerless { "has no events" } else { "has a header but no events" };
+    // Of several files some may be empty.
+    if gather.events() == events_before && !several {
+        let problem = match (gather.bad_rows(), columns.headerless) {
+            (0, true) => "has no events",
+            (0, false) => "has a header but no events",
+            _ => "has no row without a fault",
+        };
         return Err(InputFault::new(&label, problem, "give a file with at least one event").into());
     }
     if columns.truncated {
@@ -129,6 +179,7 @@ pub(super) fn open(
             "give a file with a header and at least one event",
         ));
     }
+    let block = if options.skip_bad { valid_lines(block) } else { block };
     let text = checked_text(file, block, separator, None).map_err(|fault| further(fault, 1))?;
     let mut fields = Vec::new();
     let next = match split(block, start, separator, &mut fields) {
@@ -165,41 +216,94 @@ struct Parser<'a> {
     time: usize,
     /// Columns with another use.
     others: Vec<(usize, Role)>,
+    /// Whether rows with a fault are left out.
+    skip_bad: bool,
+    /// Whether times have to be dates, or must not be; only where rows with a fault are left out,
+    /// since otherwise the file is refused when its parts are joined.
+    dates: Option<bool>,
+}
+
+/// A row, cut into fields.
+struct Row<'a> {
+    text: &'a str,
+    fields: &'a [Field],
+}
+
+impl<'a> Row<'a> {
+    fn text(&self, column: usize) -> Cow<'a, str> {
+        self.fields[column].text(self.text)
+    }
+
+    /// As [`Row::text`], for numbers.
+    fn raw(&self, column: usize) -> &'a str {
+        self.fields[column].raw(self.text)
+    }
 }
 
 impl<'a> Parser<'a> {
-    fn new(file: &'a str, opening: &'a Opening) -> Parser<'a> {
+    fn new(file: &'a str, opening: &'a Opening, options: &ReadOptions) -> Parser<'a> {
         let Opening { columns, separator, .. } = opening;
-        let place = |wanted| {
-            columns.roles.iter().position(|role| *role == wanted).expect("columns have this role")
-        };
         let others = columns.roles.iter().copied().enumerate();
         Parser {
             file,
             columns,
             separator: *separator,
-            source: place(Role::Source),
-            destination: place(Role::Destination),
-            time: place(Role::Time),
+            source: columns.place(Role::Source),
+            destination: columns.place(Role::Destination),
+            time: columns.place(Role::Time),
             others: others
                 .filter(|(_, role)| matches!(role, Role::Row | Role::Feature(_)))
                 .collect(),
+            skip_bad: options.skip_bad,
+            dates: None,
+        }
+    }
+
+    /// Looks for the first good time, whose manner the others have to follow, where rows with a
+    /// fault are left out.
+    fn look_at_times(&mut self, block: &[u8]) {
+        if !self.skip_bad {
+            return;
+        }
+        let mut faults = Faults::default();
+        let block = self.without_broken_text(block, &mut faults);
+        let text = std::str::from_utf8(&block).expect("what is not text was blanked");
+        let (mut at, mut fields) = (0, Vec::new());
+        while at < block.len() && self.dates.is_none() {
+            at = match split(&block, at, self.separator, &mut fields) {
+                End::Line(next) => next,
+                End::Block => block.len(),
+                End::OpenQuote | End::AfterQuote(_) => {
+                    fields.clear();
+                    line_end(&block, at)
+                }
+            };
+            if fields.len() == self.columns.roles.len() {
+                let time = fields[self.time].raw(text);
+                let good = Times::default().push(time).is_ok();
+                self.dates = good.then(|| Instant::parse(time).is_some());
+            }
         }
     }
 
     /// Parses whole lines. A fault's line counts from 0 at the beginning of the block.
     fn parse(&self, block: &[u8]) -> Result<Part, InputFault> {
-        let text = checked_text(self.file, block, self.separator, Some(self.columns))?;
         let mut part = Part::new(self.columns.separated);
+        let block = match self.skip_bad {
+            true => self.without_broken_text(block, &mut part.faults),
+            false => Cow::Borrowed(block),
+        };
+        let block = &*block;
+        let text = checked_text(self.file, block, self.separator, Some(self.columns))?;
         let mut fields = Vec::with_capacity(self.columns.roles.len());
         let (mut at, mut line) = (0, 0);
         while at < block.len() {
-            let next = match split(block, at, self.separator, &mut fields) {
-                End::Line(next) => next,
-                End::Block => block.len(),
+            let cut = match split(block, at, self.separator, &mut fields) {
+                End::Line(next) => Ok(next),
+                End::Block => Ok(block.len()),
                 End::OpenQuote => {
                     let remedy = "close it, or double quotes that are text";
-                    return Err(self.fault(line, "opens a quote that is never closed", remedy));
+                    Err(self.fault(line, "opens a quote that is never closed", remedy))
                 }
                 End::AfterQuote(place) => {
                     let fault = self.fault(
@@ -207,16 +311,32 @@ impl<'a> Parser<'a> {
                         "stands after a closing quote",
                         "double quotes that are text",
                     );
-                    return Err(fault.value(text[place..].lines().next().unwrap_or_default()));
+                    Err(fault.value(text[place..].lines().next().unwrap_or_default()))
                 }
+            };
+            // After 64 MiB without an end the rest of the file has not been read.
+            let next = match cut {
+                Ok(next) => next,
+                Err(fault) if self.skip_bad && block.len() <= LONGEST_RECORD => {
+                    part.faults.note_fault(&fault);
+                    fields.clear();
+                    line_end(block, at)
+                }
+                Err(fault) => return Err(fault),
             };
             if next - at > LONGEST_RECORD {
                 let remedy = "check that the file is a table and that no quote is left open";
                 return Err(self.fault(line, "is longer than 64 MiB", remedy));
             }
-            if !is_blank(text, &fields) {
-                self.event(text, &fields, line, &mut part)?;
-                part.event_lines.push(line as u32);
+            if !fields.is_empty() && !is_blank(text, &fields) {
+                let (features, rows) = (part.features.len(), part.rows.len());
+                let read = self.event(&Row { text, fields: &fields }, line, &mut part);
+                if unless_skipped(read, self.skip_bad.then_some(&mut part.faults))? {
+                    part.event_lines.push(line as u32);
+                } else {
+                    part.features.truncate(features);
+                    part.rows.truncate(rows);
+                }
             }
             // A record with quotes may hold line ends.
             let quoted = fields.iter().any(Field::is_quoted);
@@ -227,18 +347,13 @@ impl<'a> Parser<'a> {
         Ok(part)
     }
 
+    /// Adds an event. After a fault ids and times are as they were, features may be too many.
     #[inline]
-    fn event(
-        &self,
-        text: &str,
-        fields: &[Field],
-        line: u64,
-        part: &mut Part,
-    ) -> Result<(), InputFault> {
-        if fields.len() != self.columns.roles.len() {
+    fn event(&self, row: &Row<'_>, line: u64, part: &mut Part) -> Result<(), InputFault> {
+        if row.fields.len() != self.columns.roles.len() {
             let problem = format!(
                 "has {} fields where {} are expected",
-                fields.len(),
+                row.fields.len(),
                 self.columns.roles.len()
             );
             let remedy = "give all rows the same columns; quote fields that contain the separator";
@@ -246,34 +361,72 @@ impl<'a> Parser<'a> {
         }
         let refused = |column: usize, refusal: Refusal| {
             let fault = self.fault(line, refusal.problem, refusal.remedy);
-            fault.column(&self.columns.names[column]).value(fields[column].text(text).as_bytes())
+            fault.column(&self.columns.names[column]).value(row.text(column).as_bytes())
         };
-        // The source comes first: its number is the smaller one if both nodes are new.
-        for (column, side) in [(self.source, Side::Source), (self.destination, Side::Destination)] {
-            let id = fields[column].text(text);
+        let (source, destination) = (row.text(self.source), row.text(self.destination));
+        for (column, id) in [(self.source, &source), (self.destination, &destination)] {
             if id.is_empty() {
                 return Err(refused(column, EMPTY_ID));
             }
-            part.nodes.push(&id, side).map_err(|refusal| refused(column, refusal))?;
         }
-        part.times
-            .push(fields[self.time].raw(text))
-            .map_err(|refusal| refused(self.time, refusal))?;
+        let time = row.raw(self.time);
+        if self.dates.is_some_and(|dates| dates != Instant::parse(time).is_some())
+            && Times::default().push(time).is_ok()
+        {
+            return Err(refused(self.time, MIXED));
+        }
         for &(column, role) in &self.others {
-            let field = &fields[column];
             let read = match role {
-                Role::Row => number::row(field.raw(text)).map(|row| part.rows.push(row)),
+                Role::Row => number::row(row.raw(column)).map(|row| part.rows.push(row)),
                 Role::Feature(Encoding::Plain) => {
-                    number::feature(field.raw(text)).map(|value| part.features.push(value))
+                    number::feature(row.raw(column)).map(|value| part.features.push(value))
                 }
                 Role::Feature(encoding) => {
-                    super::tgb::encode(encoding, &field.text(text), &mut part.features)
+                    super::tgb::encode(encoding, &row.text(column), &mut part.features)
                 }
                 Role::Ignored | Role::Source | Role::Destination | Role::Time => Ok(()),
             };
-            read.map_err(|refusal| refused(column, refusal))?;
+            if let Err(refusal) = read {
+                // Of several faults that of the time is told.
+                let of_time = Times::default().push(time).err();
+                return Err(match of_time {
+                    Some(first) => refused(self.time, first),
+                    None => refused(column, refusal),
+                });
+            }
         }
-        Ok(())
+        part.times.push(time).map_err(|refusal| refused(self.time, refusal))?;
+        // The source comes first: its number is the smaller one if both nodes are new.
+        part.nodes.push(&source, Side::Source).map_err(|refusal| refused(self.source, refusal))?;
+        part.nodes
+            .push(&destination, Side::Destination)
+            .map_err(|refusal| refused(self.destination, refusal))
+    }
+
+    /// The block with blanks in place of the rows that are not UTF-8.
+    fn without_broken_text<'b>(&self, block: &'b [u8], faults: &mut Faults) -> Cow<'b, [u8]> {
+        if std::str::from_utf8(block).is_ok() {
+            return Cow::Borrowed(block);
+        }
+        let (mut cleaned, mut fields) = (block.to_vec(), Vec::new());
+        let (mut at, mut line) = (0, 0);
+        while at < block.len() {
+            let next = match split(block, at, self.separator, &mut fields) {
+                End::Line(next) => next,
+                End::Block => block.len(),
+                End::OpenQuote | End::AfterQuote(_) => line_end(block, at),
+            };
+            let row = &block[at..next];
+            if std::str::from_utf8(row).is_err() {
+                let shown = String::from_utf8_lossy(row);
+                faults.note("row", "is not valid UTF-8", line, shown.trim());
+                let bytes = cleaned[at..next].iter_mut();
+                bytes.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+            }
+            line += memchr::memchr_iter(b'\n', row).count().max(1) as u64;
+            at = next;
+        }
+        Cow::Owned(cleaned)
     }
 
     #[cold]
@@ -284,6 +437,22 @@ impl<'a> Parser<'a> {
         remedy: impl Into<Remedy>,
     ) -> InputFault {
         InputFault::new(self.file, problem, remedy).line(line)
+    }
+}
+
+/// Where the line that begins at a place ends.
+fn line_end(block: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |end| at + end + 1)
+}
+
+/// The lines before the first that is not UTF-8; all of the block if that is the first one.
+fn valid_lines(block: &[u8]) -> &[u8] {
+    match std::str::from_utf8(block) {
+        Ok(_) => block,
+        Err(error) => match memchr::memrchr(b'\n', &block[..error.valid_up_to()]) {
+            Some(end) => &block[..=end],
+            None => block,
+        },
     }
 }
 
@@ -321,12 +490,14 @@ fn count_lines(text: &str) -> u64 {
 mod tests {
     use super::*;
     use crate::event::{Clock, Events};
+    use crate::read::LeftOut;
 
-    type Read = (Events, Names, Clock);
+    type Read = (Events, Names, Clock, LeftOut);
 
     fn read_with(text: &str, options: &ReadOptions, limits: Limits) -> Result<Read> {
         let input = Input::new("e.csv".into(), text.as_bytes())?;
-        let Table { columns, mut events, .. } = read_table(input, Format::Table, options, limits)?;
+        let Table { columns, mut events, .. } =
+            read_table(input, Format::Table, options, limits, Before::default())?;
         let features = events.take_features(columns.width())?;
         events.finish(features)
     }

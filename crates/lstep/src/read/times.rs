@@ -30,7 +30,7 @@ const INEXACT: Refusal = Refusal::new(
     "cannot stand in one column with decimals: integers beyond 2^53 would be rounded",
     "write all times as integers, or count them from a later origin",
 );
-const MIXED: Refusal =
+pub(super) const MIXED: Refusal =
     Refusal::new("mixes ISO 8601 with numbers in one column", "write all times in the same way");
 const DISTANT: Refusal = Refusal::new(
     "is too far from 1970 for the fractions of a second in this column",
@@ -92,20 +92,29 @@ impl Times {
     }
 
     pub(super) fn push_instant(&mut self, instant: Instant) -> Result<(), Refusal> {
-        if self.len() == 0 {
-            *self = Times::Iso8601(Unit::Second, Vec::new());
-        }
-        self.refine(instant.unit())?;
+        let finest = match self {
+            Times::Iso8601(unit, _) => instant.unit().max(*unit),
+            _ if self.len() == 0 => instant.unit(),
+            _ => return Err(MIXED),
+        };
+        let per_unit = 1_000_000_000 / finest.per_second();
+        let time = i64::try_from(instant.nanoseconds() / i128::from(per_unit));
+        let time = time.map_err(|_| DISTANT)?;
         match self {
-            Times::Iso8601(unit, times) => {
-                let per_unit = 1_000_000_000 / unit.per_second();
-                times.push(
-                    i64::try_from(instant.nanoseconds() / i128::from(per_unit))
-                        .map_err(|_| DISTANT)?,
-                );
-                Ok(())
-            }
-            _ => Err(MIXED),
+            Times::Iso8601(..) => self.refine(finest)?,
+            _ => *self = Times::Iso8601(finest, Vec::new()),
+        }
+        if let Times::Iso8601(_, times) = self {
+            times.push(time);
+        }
+        Ok(())
+    }
+
+    /// Whether one time is before another, both by their places.
+    pub(super) fn is_before(&self, place: usize, other: usize) -> bool {
+        match self {
+            Times::Integer(times) | Times::Iso8601(_, times) => times[place] < times[other],
+            Times::Float(times) => times[place] < times[other],
         }
     }
 
@@ -257,9 +266,9 @@ impl Times {
             && finer > *unit
         {
             let factor = finer.per_second() / unit.per_second();
-            for time in times {
-                *time = time.checked_mul(factor).ok_or(DISTANT)?;
-            }
+            // A column that cannot follow stays as it is.
+            let finer_times = times.iter().map(|time| time.checked_mul(factor));
+            *times = finer_times.collect::<Option<_>>().ok_or(DISTANT)?;
             *unit = finer;
         }
         Ok(())

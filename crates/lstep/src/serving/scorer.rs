@@ -305,9 +305,12 @@ impl Scorer {
     /// order. Nodes that no event names are newcomers: a service is asked about them before their
     /// first event.
     pub fn score_pairs(&self, path: &Path) -> Result<Vec<Scored>> {
+        // Every question wants an answer, whatever was left out of the events.
         let options = ReadOptions {
             features: FeatureColumns::None,
             sort: true,
+            skip_bad: false,
+            dedup: false,
             node_features: None,
             ..self.bundle.about().settings.data.options()
         };

@@ -7,7 +7,7 @@ use super::{Bundle, Scorer};
 use crate::disk::path_text;
 use crate::error::{Error, InputFault, Result};
 use crate::protocol::Protocol;
-use crate::read::{Dataset, read, write_events};
+use crate::read::{Dataset, LeftOut, read, write_events};
 use crate::stream::Stream;
 use crate::training::{KnownStream, RunFolder, stream_sha256};
 use serde::Serialize;
@@ -30,6 +30,9 @@ pub struct Updated {
     pub nodes: usize,
     /// The time of the last event.
     pub last: String,
+    /// Rows of the file that were left out, as the run says.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
 }
 
 /// Lets the state of a model follow the events of a file.
@@ -58,7 +61,8 @@ pub fn update(model: impl AsRef<Path>, events: impl AsRef<Path>) -> Result<Updat
         let new_events = given.events.len() - known.events as usize;
         folder.read_events_from(place.clone())?;
         let bundle = Bundle::of_run(&folder)?;
-        return Ok(Updated::of(model, &bundle, new_events, Some(place)));
+        let updated = Updated::of(model, &bundle, new_events, Some(place));
+        return Ok(Updated { left_out: given.left_out, ..updated });
     }
     let mut scorer = Scorer::open(model)?;
     let before = scorer.bundle().events();
@@ -68,17 +72,20 @@ pub fn update(model: impl AsRef<Path>, events: impl AsRef<Path>) -> Result<Updat
     write_events(folder.next_update()?, &new.events)?;
     let bundle = scorer.into_bundle();
     let new_events = bundle.events() - before;
-    Ok(Updated::of(model, &bundle, new_events, None))
+    let left_out = new.events.left_out;
+    Ok(Updated { left_out, ..Updated::of(model, &bundle, new_events, None) })
 }
 
 fn update_bundle(model: &Path, events: &Path) -> Result<Updated> {
     let mut scorer = Scorer::open(model)?;
     let before = scorer.bundle().events();
-    scorer.observe_file(events)?;
+    let new = scorer.read_events(events)?;
+    new.observe(&mut scorer)?;
     let bundle = scorer.into_bundle();
     bundle.write(model)?;
     let new_events = bundle.events() - before;
-    Ok(Updated::of(model, &bundle, new_events, None))
+    let left_out = new.events.left_out;
+    Ok(Updated { left_out, ..Updated::of(model, &bundle, new_events, None) })
 }
 
 /// Whether a file begins with all events that a run is about.
@@ -116,6 +123,7 @@ impl Updated {
             events: bundle.events(),
             nodes: bundle.names().len(),
             last: times.last().map(|&last| bundle.clock().show(last)).unwrap_or_default(),
+            left_out: LeftOut::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Every question is a source against all destinations known by then, at the time of the event.
 //! Events are asked about before they are observed, step by step as in an evaluation.
 
+use super::scorer::NewEvents;
 use super::{Bundle, Scorer};
 use crate::error::{Error, Remedy, Result};
 use crate::event::{Event, NodeId, NodeSet, Time, pair_key};
@@ -12,6 +13,7 @@ use crate::metric::rank;
 use crate::model::{ModelConfig, Session};
 use crate::protocol::{Part, Visibility, cut, evenly};
 use crate::query::Queries;
+use crate::read::LeftOut;
 use crate::results::Verdict;
 use crate::training::{RunFolder, TrainedRun};
 use rustc_hash::FxHashSet;
@@ -36,6 +38,9 @@ pub struct WatchReport {
     pub drift: Vec<String>,
     /// Whether it is worse than the reference or than counting, beyond chance.
     pub worse: bool,
+    /// Rows of the file that were left out, as the run says.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
 }
 
 /// A part of a stream and how well it is foreseen.
@@ -104,7 +109,8 @@ pub fn watch(
     let name = bundle.about().settings.model.to_string();
     let mut counting = counting_at_the_end(&bundle)?;
     let mut scorer = Scorer::from(bundle);
-    let (new, others) = follow(&mut scorer, &mut counting, events.as_ref(), questions)?;
+    let events = scorer.read_events(events.as_ref())?;
+    let (new, others) = follow(&mut scorer, &mut counting, &events, questions)?;
     let against_reference = reference.as_ref().map(|reference| new.against(reference));
     let named = counting.into_iter().map(|(name, _)| name).zip(&others);
     let mut against_counting: Vec<Beside> =
@@ -123,6 +129,7 @@ pub fn watch(
         against_counting,
         drift,
         worse,
+        left_out: events.events.left_out,
     })
 }
 
@@ -230,15 +237,14 @@ fn reference(trained: &TrainedRun, questions: usize) -> Result<Asked> {
     Ok(asked)
 }
 
-/// The events of a file, asked step by step and then observed. Gives the answers of the model and of
+/// New events, asked step by step and then observed. Gives the answers of the model and of
 /// the counting models.
 fn follow(
     scorer: &mut Scorer,
     counting: &mut [(String, Box<dyn Session>)],
-    path: &Path,
+    new: &NewEvents,
     questions: usize,
 ) -> Result<(Asked, Vec<Asked>)> {
-    let new = scorer.read_events(path)?;
     let steps: Vec<Range<u32>> = new.steps(scorer);
     let visibility = scorer.bundle().about().settings.protocol.visibility();
     let mut asked = Asked::default();

@@ -63,6 +63,12 @@ pub struct DataConfig {
     /// Whether the first line is an event and no header; found from its content if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_header: bool,
+    /// Whether rows with a fault are left out instead of refusing the file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip_bad: bool,
+    /// Whether events that repeat an earlier one exactly are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dedup: bool,
 }
 
 impl DataConfig {
@@ -85,6 +91,8 @@ impl DataConfig {
             node_features: self.node_features.clone(),
             separator: self.separator.as_deref().and_then(separator),
             header: self.no_header.then_some(false),
+            skip_bad: self.skip_bad,
+            dedup: self.dedup,
             ..ReadOptions::default()
         }
     }

@@ -3,7 +3,7 @@
 use crate::event::NodeSet;
 use crate::event::{Clock, Events, Features, NodeId, Time};
 use crate::protocol::{DEFAULT_SPLIT, Split};
-use crate::read::Dataset;
+use crate::read::{Dataset, LeftOut};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -150,6 +150,9 @@ pub struct InspectReport {
     pub separate_ids: bool,
     /// Whether all ids are integers.
     pub integer_ids: bool,
+    /// Rows of the file that were left out.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
     /// The version of this library.
     pub version: String,
 }
@@ -166,6 +169,7 @@ pub fn inspect(dataset: &Dataset) -> InspectReport {
         last_time: time(dataset.events.times().last()),
         separate_ids: dataset.names.separated(),
         integer_ids: dataset.names.are_integers(),
+        left_out: dataset.left_out.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
     }
 }

@@ -11,6 +11,7 @@ mod read_faults;
 mod read_laws;
 mod read_layouts;
 mod read_parquet;
+mod read_skipping;
 mod registry;
 mod rooms;
 mod systems;

@@ -91,6 +91,32 @@ fn ids_beyond_63_bits_stay_exact() {
 }
 
 #[test]
+fn rows_with_empty_cells_are_left_out_if_the_caller_wishes() {
+    let schema = "optional binary u (STRING); required binary i; optional int64 t; \
+                  optional double w;";
+    let bytes = file(schema, 2, |number, group| {
+        let text = |text: &[u8]| ByteArray::from(text.to_vec());
+        let (a, b) = (text(b"a"), text(b"b"));
+        column::<ByteArrayType>(group, &[a.clone(), b.clone(), a], Some(&[1, 0, 1, 1]));
+        column::<ByteArrayType>(group, &[b.clone(), b.clone(), b, text(b"\xff")], None);
+        let time = 10 * number as i64;
+        column::<Int64Type>(group, &[time, time + 1, time + 2, time + 3], Some(&[1, 1, 1, 1]));
+        column::<DoubleType>(group, &[1.0, 2.0, 4.0], Some(&[1, 1, 0, 1]));
+    });
+    let options = ReadOptions { skip_bad: true, ..ReadOptions::default() };
+    let data = read_from("e.parquet", &bytes[..], &options).expect("two good rows");
+    assert_eq!(shown(&data), ["a b 0", "a b 10"]);
+    assert_eq!((data.events.features().row(0), data.names.len()), (&[1.0][..], 2));
+    let faults: Vec<(&str, u64, u64)> = data
+        .left_out
+        .faults
+        .iter()
+        .map(|fault| (fault.column.as_str(), fault.count, fault.first_line))
+        .collect();
+    assert_eq!(faults, [("u", 2, 2), ("w", 2, 3), ("i", 2, 4)]);
+}
+
+#[test]
 fn an_empty_cell_is_refused_with_its_row() {
     let bytes = file("required int64 u; required int64 i; optional int64 t;", 2, |_, group| {
         column::<Int64Type>(group, &[1, 2], None);
