@@ -160,7 +160,7 @@ impl PairState {
     pub fn new(config: &PairConfig, info: &StreamInfo, epoch: u32) -> PairState {
         let span = info.training.1.since(info.training.0);
         let span = if span > 0.0 { span } else { 1.0 };
-        let salt = if config.redraw { u64::from(epoch) } else { 0 };
+        let salt = config.redraw.then(|| u64::from(epoch));
         PairState {
             config: config.clone(),
             span,

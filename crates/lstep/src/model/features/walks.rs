@@ -43,8 +43,9 @@ pub struct Walks {
     rates: [f32; DECAYS.len()],
     /// For each node the event of its last change.
     changed: Vec<u32>,
-    /// What codes are drawn with, beside what is the node's own.
-    salt: u64,
+    /// What codes are drawn with beside what is the node's own, where they are drawn anew in every
+    /// epoch.
+    salt: Option<u64>,
     /// What each node's code is drawn from.
     codes: Codes,
     /// For each node and decay w1, then w2, as of the last change.
@@ -54,7 +55,7 @@ pub struct Walks {
 }
 
 impl Walks {
-    pub fn new(width: usize, nodes: usize, salt: u64) -> Walks {
+    pub fn new(width: usize, nodes: usize, salt: Option<u64>) -> Walks {
         Walks {
             width,
             salt,
@@ -114,7 +115,7 @@ impl Walks {
     }
 
     fn code(&self, node: NodeId) -> Code {
-        self.codes.of(node, self.width, self.salt)
+        self.codes.of(node, self.width, self.salt.unwrap_or(0))
     }
 
     fn of(&self, node: NodeId) -> &[f32] {
@@ -208,8 +209,8 @@ impl Walks {
         if let Codes::ByFirstEvent(born) = &self.codes {
             checkpoint.push_u64("walks.born", born);
         }
-        if self.salt > 0 {
-            checkpoint.push_u64("walks.salt", vec![self.salt]);
+        if let Some(salt) = self.salt {
+            checkpoint.push_u64("walks.salt", vec![salt]);
         }
     }
 
@@ -231,10 +232,9 @@ impl Walks {
             let remedy = format!("there were {} events", self.events);
             return Err(Error::setting("the event that changed a stored walk", late, remedy));
         }
-        self.salt = match checkpoint.tensor("walks.salt") {
-            Ok(_) => checkpoint.u64("walks.salt")?.first().copied().unwrap_or(0),
-            Err(_) => 0,
-        };
+        if let Some(salt) = &mut self.salt {
+            *salt = checkpoint.one_u64("walks.salt")?;
+        }
         // Runs of version 0.1 before this table drew codes from nodes' numbers.
         self.codes = if checkpoint.tensor("walks.born").is_ok() {
             let born = checkpoint.u64("walks.born")?.to_vec();
@@ -341,7 +341,7 @@ mod tests {
     use crate::event::Time;
 
     fn walks(events: &[(u32, u32)]) -> Walks {
-        let mut walks = Walks::new(256, 1_000_000, 0);
+        let mut walks = Walks::new(256, 1_000_000, None);
         for (number, &(source, destination)) in (0..).zip(events) {
             let (source, destination) = (NodeId(source), NodeId(destination));
             walks.observe(&Event { number, source, destination, time: Time::ZERO });
@@ -375,8 +375,24 @@ mod tests {
     }
 
     #[test]
+    fn codes_of_another_epoch_are_others_and_come_back_with_their_walks() {
+        let meet = Event { number: 0, source: NodeId(0), destination: NodeId(1), time: Time::ZERO };
+        let [first, second] = [1, 2].map(|epoch| {
+            let mut walks = Walks::new(64, 2, Some(epoch));
+            walks.observe(&meet);
+            walks
+        });
+        assert_ne!(first.sums, second.sums);
+        let mut checkpoint = Checkpoint::default();
+        second.save(&mut checkpoint);
+        let mut back = Walks::new(64, 2, Some(0));
+        back.load(&mut checkpoint).expect("just saved");
+        assert_eq!(told(&back, 0, 1), told(&second, 0, 1));
+    }
+
+    #[test]
     fn sums_decay_with_the_events_of_others() {
-        let mut few = Walks::new(64, 2, 0);
+        let mut few = Walks::new(64, 2, None);
         let meet = |source, destination| Event {
             number: 0,
             source: NodeId(source),
