@@ -13,6 +13,8 @@ use lstep::stream::{InspectReport, inspect};
 #[command(after_help = "\
 Examples:
   lstep inspect events.csv.gz
+  lstep inspect logs/2026-01.csv logs/2026-02.csv --time-format '%d.%m.%Y %H:%M'
+  lstep inspect parts/                                a folder of CSV, JSON Lines or Parquet parts
   lstep inspect mail.parquet --src sender --dst recipient --time sent_at
   zcat log.csv.gz | lstep inspect - --json")]
 pub struct Inspect {
@@ -27,7 +29,7 @@ pub struct Inspect {
 impl Inspect {
     /// Reads, counts, prints.
     pub fn run(&self) -> Result<()> {
-        let data = self.file.reading.data(&self.file.events);
+        let data = self.file.data();
         let dataset = match self.file.read() {
             Ok(dataset) => dataset,
             Err(error) => {

@@ -54,7 +54,7 @@ pub fn lines(summary: &Summary, run: &str, events: &Path) -> String {
 }
 
 /// A path as a shell takes it.
-fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_string();

@@ -8,14 +8,18 @@ use super::Result;
 use super::columns::{Encoding, Role};
 use super::faults::{FaultCount, Faults};
 use super::input::{Input, is_parquet};
+use super::jsonl::as_csv;
 use super::nodes::EMPTY_ID;
 use super::number;
 use super::options::{Format, ReadOptions};
 use super::record::{Blocks, End, Field, is_blank, split};
 use super::table::{Opening, open};
-use crate::event::Instant;
+use super::times::OTHER_FORMAT;
+use crate::event::{Instant, TimeFormat};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::convert::Infallible;
 use std::path::Path;
 
 /// What a look at a whole table has found.
@@ -33,8 +37,8 @@ pub struct Diagnosis {
     pub hints: Vec<String>,
 }
 
-/// Looks at all rows of a table of text, whatever is wrong with them. Nothing for Parquet and
-/// standard input.
+/// Looks at all rows of a table of text, whatever is wrong with them. Nothing for Parquet, standard
+/// input and streams in several files.
 ///
 /// # Errors
 ///
@@ -45,12 +49,15 @@ pub fn diagnose(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Option<
     if format == Format::Parquet || is_parquet(path) || super::input::is_standard_input(path) {
         return Ok(None);
     }
+    if path.is_dir() || !options.more.is_empty() {
+        return Ok(None);
+    }
     let Input { label, stream, compression, .. } = Input::open(path)?;
     let fault = |error| Input::fault(&label, compression, error);
     let mut blocks = Blocks::new(stream, 1 << 22, options.separator);
     let mut block = blocks.next().map_err(fault)?.unwrap_or_default();
     let opening = open(&label, &block, blocks.separator(), format, options)?;
-    let mut doctor = Doctor::new(&opening, options.sort);
+    let mut doctor = Doctor::new(&opening, options);
     block.drain(..opening.start);
     loop {
         doctor.look(&block);
@@ -72,6 +79,7 @@ enum Manner {
 struct Doctor<'a> {
     opening: &'a Opening,
     sorts: bool,
+    time_format: Option<&'a TimeFormat>,
     line: u64,
     rows: u64,
     bad_rows: u64,
@@ -90,10 +98,11 @@ struct Doctor<'a> {
 const SMALL_ID: u32 = 1 << 24;
 
 impl<'a> Doctor<'a> {
-    fn new(opening: &'a Opening, sorts: bool) -> Doctor<'a> {
+    fn new(opening: &'a Opening, options: &'a ReadOptions) -> Doctor<'a> {
         Doctor {
             opening,
-            sorts,
+            sorts: options.sort,
+            time_format: options.time_format.as_ref(),
             line: opening.lines,
             rows: 0,
             bad_rows: 0,
@@ -113,7 +122,11 @@ impl<'a> Doctor<'a> {
 
     /// Looks at whole lines.
     fn look(&mut self, block: &[u8]) {
-        let text = String::from_utf8_lossy(block);
+        let rows = match self.opening.json {
+            true => Cow::Owned(self.rows_of_json(block)),
+            false => Cow::Borrowed(block),
+        };
+        let text = String::from_utf8_lossy(&rows);
         let block = text.as_bytes();
         let mut fields = Vec::new();
         let mut at = 0;
@@ -136,9 +149,27 @@ impl<'a> Doctor<'a> {
                 self.rows += 1;
                 self.bad_rows += u64::from(after > before);
             }
-            self.line += memchr::memchr_iter(b'\n', &block[at..next]).count().max(1) as u64;
+            // JSON writes line ends within a text otherwise.
+            let lines = memchr::memchr_iter(b'\n', &block[at..next]).count().max(1) as u64;
+            self.line += if self.opening.json { 1 } else { lines };
             at = next;
         }
+    }
+
+    /// Lines of JSON as rows; what is no object is noted and left blank.
+    fn rows_of_json(&mut self, block: &[u8]) -> Vec<u8> {
+        let columns = &self.opening.columns;
+        let (used, mut bad) = (|_: usize| true, Vec::new());
+        let csv = as_csv(block, &columns.names, &used, |line, text, refusal| {
+            bad.push((line, String::from_utf8_lossy(text).trim().to_string(), refusal.problem));
+            Ok::<(), Infallible>(())
+        });
+        for (line, text, problem) in bad {
+            self.rows += 1;
+            self.bad_rows += 1;
+            self.faults.note("row", problem, self.line + line + 1, &text);
+        }
+        csv.unwrap_or_else(|never| match never {})
     }
 
     fn row(&mut self, text: &str, line: &str, fields: &[Field]) {
@@ -192,6 +223,13 @@ impl<'a> Doctor<'a> {
     }
 
     fn time(&mut self, column: &str, text: &str) {
+        if let Some(format) = self.time_format {
+            return match format.parse(text) {
+                Some(moment) => self.in_order(column, text, moment.nanoseconds() as f64),
+                None if text.is_empty() => self.note(column, "is empty", text),
+                None => self.note(column, OTHER_FORMAT.problem, text),
+            };
+        }
         let number = text.parse::<f64>().ok().filter(|time| time.is_finite());
         let date = || Instant::parse(text).map(|moment| moment.nanoseconds() as f64);
         let (manner, time) = match (number, date) {
@@ -209,6 +247,11 @@ impl<'a> Doctor<'a> {
             };
             return self.note(column, fault, text);
         }
+        self.in_order(column, text, time);
+    }
+
+    /// Notes a time that is before one above.
+    fn in_order(&mut self, column: &str, text: &str, time: f64) {
         if time < self.last && !self.sorts {
             return self.note(column, "is before an event above", text);
         }
