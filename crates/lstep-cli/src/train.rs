@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
+use lstep::error::printable_line;
 use lstep::evaluation::KeptRanks;
 use lstep::model::ModelConfig;
 use lstep::protocol::Protocol;
@@ -178,7 +179,8 @@ impl Train {
         }
         let events = &trained.config().data.events;
         let Some(summary) = &report.summary else { return Ok(()) };
-        say(verdict::lines(summary, &shown, events))
+        let width = std::io::stdout().is_terminal().then_some(80);
+        say(verdict::lines(summary, &shown, events, width))
     }
 
     /// The settings that flags name, and then those of `--set`, which go before them.
@@ -289,13 +291,14 @@ impl Train {
 fn command() -> String {
     let mut words = vec!["lstep".to_string()];
     let mut out = false;
-    for word in std::env::args().skip(1) {
+    for word in std::env::args_os().skip(1) {
         let path = Path::new(&word);
+        let word = printable_line(&word.to_string_lossy()).into_owned();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         words.push(match (std::mem::take(&mut out), name) {
             (true, _) => "RUN".into(),
             (false, _) if word.starts_with("--out=") => "--out=RUN".into(),
-            (false, Some(name)) if path.exists() => verdict::shell_word(&name),
+            (false, Some(name)) if path.exists() => verdict::shell_word(&printable_line(&name)),
             (false, _) => verdict::shell_word(&word),
         });
         out = word == "--out";

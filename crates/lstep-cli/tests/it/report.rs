@@ -146,7 +146,6 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
         "95 % interval of the paired difference over seeds",
         ">lead<",
         " over ",
-        "the order may be chance",
     ] {
         assert!(page.contains(words), "{words} is missing");
     }

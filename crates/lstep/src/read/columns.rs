@@ -192,6 +192,7 @@ const TIMES: [&[&str]; 3] = [
         "when",
         "happenedat",
         "occurredat",
+        "boughtat",
         "purchasedat",
         "purchasetime",
         "purchasedate",

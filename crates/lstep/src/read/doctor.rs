@@ -87,12 +87,39 @@ struct Doctor<'a> {
     /// The manner of the first time, which the others have to follow.
     manner: Option<Manner>,
     last: f64,
+    /// Formats that all times so far could have which are neither numbers nor ISO 8601.
+    formats: Vec<(&'static str, TimeFormat)>,
+    odd_times: u64,
     nulls: u64,
     decimal_ids: u64,
     /// Ids of both sides, as long as they are small integers.
     sides: Option<[FxHashSet<u32>; 2]>,
     meets_itself: bool,
 }
+
+/// Usual ways to write a time that are not ISO 8601.
+const FORMATS: [&str; 20] = [
+    "%d.%m.%Y",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%m/%d/%Y",
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%m/%d/%y %H:%M",
+    "%d/%m/%Y",
+    "%d/%m/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%Y/%m/%d",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y-%m-%d %H:%M:%S UTC",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%a %b %d %H:%M:%S %Y",
+    "%d %b %Y %H:%M:%S",
+];
 
 /// Ids above this tell nothing about two numberings that both begin at 0.
 const SMALL_ID: u32 = 1 << 24;
@@ -109,6 +136,11 @@ impl<'a> Doctor<'a> {
             faults: Faults::default(),
             manner: None,
             last: f64::NEG_INFINITY,
+            formats: FORMATS
+                .iter()
+                .filter_map(|text| Some((*text, TimeFormat::new(text)?)))
+                .collect(),
+            odd_times: 0,
             nulls: 0,
             decimal_ids: 0,
             sides: Some(Default::default()),
@@ -237,7 +269,10 @@ impl<'a> Doctor<'a> {
             (None, date) => match date() {
                 Some(time) => (Manner::Date, time),
                 None if text.is_empty() => return self.note(column, "is empty", text),
-                None => return self.note(column, "is not a time", text),
+                None => {
+                    self.guess_format(text);
+                    return self.note(column, "is not a time", text);
+                }
             },
         };
         if *self.manner.get_or_insert(manner) != manner {
@@ -248,6 +283,15 @@ impl<'a> Doctor<'a> {
             return self.note(column, fault, text);
         }
         self.in_order(column, text, time);
+    }
+
+    /// Leaves out the formats that a time does not have. Words in place of a time tell nothing.
+    fn guess_format(&mut self, text: &str) {
+        if !text.starts_with(|letter: char| letter.is_ascii_digit()) && text.len() < 8 {
+            return;
+        }
+        self.odd_times += 1;
+        self.formats.retain(|(_, format)| format.parse(text).is_some());
     }
 
     /// Notes a time that is before one above.
@@ -269,6 +313,14 @@ impl<'a> Doctor<'a> {
             Role::Ignored => "left aside",
         };
         let mut hints = Vec::new();
+        if self.odd_times > 0 && !self.formats.is_empty() {
+            let formats: Vec<String> =
+                self.formats.iter().map(|(text, _)| format!("{text:?}")).collect();
+            hints.push(format!(
+                "times can be read if their format is given: {}",
+                formats.join(" or ")
+            ));
+        }
         if self.nulls > 0 {
             hints.push(format!(
                 "{} ids are words for nothing, such as NULL: they are taken as one node",
@@ -337,6 +389,19 @@ mod tests {
         assert!(rows.iter().any(|row| row.1.contains("is a date") && row.3 == 8), "{rows:?}");
         assert_eq!((found.rows, found.good_rows), (8, 2));
         assert_eq!(found.columns[4], ("note".to_string(), "left aside"));
+    }
+
+    #[test]
+    fn the_format_of_times_is_guessed_from_all_of_them() {
+        let hints = |times: &str| {
+            let rows: String = times.split(',').map(|time| format!("1,2,{time}\n")).collect();
+            diagnosed(&format!("u,i,ts\n{rows}")).hints
+        };
+        let found = hints("04/03/2021 10:00,n/a,05/03/2021 11:00,13/03/2021 12:00");
+        assert!(found[0].ends_with("given: \"%d/%m/%Y %H:%M\""), "{found:?}");
+        let found = hints("04/03/2021,05/03/2021");
+        assert!(found[0].contains("\"%m/%d/%Y\" or \"%d/%m/%Y\""), "{found:?}");
+        assert_eq!(hints("04/03/2021,yesterday evening"), [""; 0]);
     }
 
     #[test]

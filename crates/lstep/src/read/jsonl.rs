@@ -30,7 +30,7 @@ pub(super) fn is_array(text: &[u8]) -> bool {
 /// The columns that an object has.
 pub(super) fn names(line: &str) -> Result<Vec<String>, Refusal> {
     let mut names = Vec::new();
-    each_value(line, "", &mut |name, _| names.push(name.to_string()))?;
+    each_value(line, "", DEPTH, &mut |name, _| names.push(name.to_string()))?;
     Ok(names)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn as_csv<E>(
             let mut guess = 0;
             let text = std::str::from_utf8(line).map_err(|_| NOT_UTF_8);
             let read = text.and_then(|text| {
-                each_value(text, "", &mut |name, value| {
+                each_value(text, "", DEPTH, &mut |name, value| {
                     let place = match names.get(guess).is_some_and(|next| next == name) {
                         true => Some(guess),
                         false => names.iter().position(|other| other == name),
@@ -77,6 +77,11 @@ pub(super) fn as_csv<E>(
     Ok(csv)
 }
 
+/// Objects within objects, at most: nobody writes more, and a hostile file might.
+const DEPTH: usize = 16;
+
+const TOO_DEEP: Refusal =
+    Refusal::new("has objects within objects more than 16 deep", "write its values flat");
 const NOT_UTF_8: Refusal =
     Refusal::new("is not valid UTF-8", "convert the file, for example with iconv -t UTF-8");
 
@@ -107,7 +112,12 @@ fn write_row(csv: &mut Vec<u8>, cells: &[Cell]) {
 }
 
 /// Goes through the values of an object in the order in which they are written.
-fn each_value(text: &str, within: &str, take: &mut dyn FnMut(&str, Cell)) -> Result<(), Refusal> {
+fn each_value(
+    text: &str,
+    within: &str,
+    depth: usize,
+    take: &mut dyn FnMut(&str, Cell),
+) -> Result<(), Refusal> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let pairs = reader.deserialize_map(Pairs).and_then(|pairs| reader.end().map(|()| pairs));
     for (key, value) in pairs.map_err(|_| NO_OBJECT)? {
@@ -117,7 +127,8 @@ fn each_value(text: &str, within: &str, take: &mut dyn FnMut(&str, Cell)) -> Res
         };
         let raw = value.get();
         match raw.as_bytes().first() {
-            Some(b'{') => each_value(raw, &name, take)?,
+            Some(b'{') if depth == 0 => return Err(TOO_DEEP),
+            Some(b'{') => each_value(raw, &name, depth - 1, take)?,
             Some(b'"') => {
                 take(&name, Cell::Text(serde_json::from_str(raw).map_err(|_| NO_OBJECT)?));
             }
@@ -173,6 +184,13 @@ mod tests {
         assert_eq!(name(data.events.at(1).destination), "8");
         assert_eq!(data.clock.show(data.events.at(1).time), "2021-03-05T00:00:00Z");
         assert_eq!(data.ignored_columns, ["item.kind", "tags"]);
+    }
+
+    #[test]
+    fn an_object_that_is_too_deep_is_refused_and_breaks_nothing() {
+        let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+        let error = read(&deep, &ReadOptions::default()).expect_err("too deep").to_string();
+        assert!(error.contains("line 1"), "{error}");
     }
 
     #[test]

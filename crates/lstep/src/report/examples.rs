@@ -2,7 +2,7 @@
 
 use super::page::{Cell, Table};
 use super::stream::say_time;
-use crate::event::{Clock, Names};
+use crate::event::{Clock, Name, Names};
 use crate::results::Calibration;
 use crate::training::Example;
 
@@ -21,29 +21,40 @@ pub(super) fn table(
         .numbers("its rank")
         .words("known before");
     let chance = |score: f64| {
-        curve.map_or(String::new(), |curve| format!(" {}", percent(curve.probability(score))))
+        curve
+            .map_or(String::new(), |curve| format!("\u{a0}({})", percent(curve.probability(score))))
     };
     for example in examples {
         let shown: Vec<String> = example
             .shown
             .iter()
-            .map(|(node, score)| format!("{}{}", names.name(*node), chance(*score)))
+            .map(|(node, score)| format!("{}{}", short(names.name(*node)), chance(*score)))
             .collect();
-        let happened = format!("{}{}", names.name(example.happened), chance(example.score));
+        let happened = format!("{}{}", short(names.name(example.happened)), chance(example.score));
         let rank = format!("{} of {}", place(example.rank), example.candidates);
         table.row(
             example.rank < 1.5,
             vec![
-                Cell::words(names.name(example.source).to_string()),
-                Cell::words(say_time(clock, example.time.value())),
-                Cell::words(shown.join(", ")),
+                Cell::name(short(names.name(example.source))),
+                Cell::name(say_time(clock, example.time.value())),
+                Cell::list(shown.join(" · ")),
                 Cell::words(happened),
                 Cell::number(rank),
-                Cell::words(known(example)),
+                Cell::list(known(example)),
             ],
         );
     }
     table
+}
+
+/// A name that leaves room for others.
+fn short(name: Name<'_>) -> String {
+    const MOST: usize = 32;
+    let name = name.to_string();
+    match name.chars().count() > MOST {
+        true => name.chars().take(MOST - 1).chain(['…']).collect(),
+        false => name,
+    }
 }
 
 /// What could have been known, in words.
@@ -72,9 +83,9 @@ fn place(rank: f64) -> String {
 /// A probability in percent, short.
 pub(super) fn percent(share: f64) -> String {
     match 100.0 * share {
-        small if small < 0.1 => "<0.1 %".into(),
-        small if small < 10.0 => format!("{small:.1} %"),
-        large => format!("{large:.0} %"),
+        small if small < 0.1 => "<0.1\u{a0}%".into(),
+        small if small < 10.0 => format!("{small:.1}\u{a0}%"),
+        large => format!("{large:.0}\u{a0}%"),
     }
 }
 
@@ -85,7 +96,7 @@ mod tests {
     #[test]
     fn probabilities_and_ranks_are_short() {
         let said = [0.0001, 0.0123, 0.4567].map(percent);
-        assert_eq!(said, ["<0.1 %", "1.2 %", "46 %"]);
+        assert_eq!(said, ["<0.1\u{a0}%", "1.2\u{a0}%", "46\u{a0}%"]);
         assert_eq!([1.0, 2.5].map(place), ["1", "2.5"]);
     }
 }

@@ -31,6 +31,16 @@ impl Cell {
         Cell { text: text.into(), class: "" }
     }
 
+    /// A name or a time, to the left and on one line.
+    pub fn name(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), class: "name" }
+    }
+
+    /// Many words, which need room.
+    pub fn list(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), class: "list" }
+    }
+
     /// A number, to the right.
     pub fn number(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), class: "number" }
