@@ -13,6 +13,7 @@ use lstep::experiments::{
     Cell, CellState, Comparison, DatasetDigest, Grid, GridData, GridEvent, Jobs, run_cells,
     write_comparison,
 };
+use lstep::read::part_files;
 use lstep::settings::DataConfig;
 use lstep::training::RunFolder;
 use std::collections::BTreeMap;
@@ -76,13 +77,11 @@ pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
         bail!("a grid has to find its events again: give a file, not standard input");
     }
     if data.events.is_dir() {
-        let found = stream_in(&data.events);
-        data.events = found.with_context(|| {
-            format!(
-                "{} has no events.csv.gz, ml_NAME.csv or NAME_edgelist.csv: name the file",
-                data.events.display()
-            )
-        })?;
+        match stream_in(&data.events) {
+            Some(found) => data.events = found,
+            // The parts of one stream stay a folder.
+            None => drop(part_files([data.events.as_path()])?),
+        }
     }
     for path in [Some(&mut data.events), data.node_features.as_mut()].into_iter().flatten() {
         *path = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;

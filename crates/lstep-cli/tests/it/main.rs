@@ -4,6 +4,7 @@ mod compare;
 mod compat;
 mod counting;
 mod data;
+mod data_in;
 mod doctor;
 mod export;
 mod files;
