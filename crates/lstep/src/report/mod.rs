@@ -25,5 +25,5 @@ pub use bound::bound_page;
 #[cfg(feature = "experiments")]
 pub use comparison::comparison_page;
 pub use page::{Cell, Page, Table};
-pub use run::run_page;
+pub use run::{page_of_run, run_page};
 pub use scale::{Axis, Scale};

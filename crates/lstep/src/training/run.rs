@@ -9,7 +9,7 @@ use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives
 use crate::read::Dataset;
 use crate::results::Outcome;
 use crate::results::TrainingSummary;
-use crate::results::{EvaluationReport, ResultRow, TiesReport};
+use crate::results::{EpochReport, EvaluationReport, ResultRow, TiesReport};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
@@ -97,6 +97,11 @@ impl TrainedRun {
     /// The split of the stream.
     pub fn split(&self) -> &Split {
         self.context.split()
+    }
+
+    /// What every epoch did.
+    pub fn epochs(&self) -> Result<Vec<EpochReport>> {
+        self.store.epochs()
     }
 
     /// What came before training, in seconds.
