@@ -10,7 +10,7 @@ use lstep::Result;
 use lstep::evaluation::{Evaluation, evaluate as evaluate_pass, train_observing};
 use lstep::model::ModelConfig;
 use lstep::protocol::{EvalScope, Protocol, Subject, negatives_sha256};
-use lstep::results::Outcome;
+use lstep::results::{EvaluationReport, Outcome};
 use lstep::stream::tied_events;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -23,7 +23,16 @@ pub enum Entry {
     Object(String, Py<PyAny>),
 }
 
-/// Evaluates models, and gives the report as JSON. Rows come in the order of the models.
+/// A report as JSON, and what its rows' models are called.
+pub type Told = (String, Vec<String>);
+
+/// A report of the library, with its counting models.
+pub fn told(report: &EvaluationReport) -> Told {
+    let rows = report.results.iter().chain(&report.baselines);
+    (report.to_json(), rows.map(|row| row.model.to_string()).collect())
+}
+
+/// Evaluates models, and gives the report. Rows come in the order of the models.
 #[pyfunction]
 #[pyo3(signature = (stream, entries, asked, train_seed, on_progress))]
 pub fn evaluate(
@@ -33,7 +42,7 @@ pub fn evaluate(
     asked: Asked,
     train_seed: u64,
     on_progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<Told> {
     refuse_child()?;
     let raised = Raised::default();
     let mut watch = Watch::new(on_progress, raised.clone());
@@ -45,10 +54,12 @@ pub fn evaluate(
         }
         let mut report = about(&stream.inner, &protocol);
         let (mut results, mut ties, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let mut labels = Vec::new();
         for entry in &entries {
             match entry {
                 Entry::Named(name, settings) => {
                     let model: ModelConfig = name.parse()?;
+                    let plain = settings.is_empty();
                     let settings = settings.iter().map(|(key, value)| format!("{key} = {value}"));
                     let model = with_settings(&model, settings)?;
                     names.push(model.to_string());
@@ -58,6 +69,12 @@ pub fn evaluate(
                         .scope(scope.clone())
                         .on_progress(|now| watch.tell(now.model, now.done, now.of))
                         .run()?;
+                    // A model without settings is called as it was asked for: EdgeBank's memory
+                    // may follow the negatives.
+                    labels.extend(found.results.iter().map(|row| match plain {
+                        true => name.clone(),
+                        false => row.model.to_string(),
+                    }));
                     let found = serde_json::to_value(&found).expect("a report is plain data");
                     append(&mut results, &found["results"]);
                     append(&mut ties, &found["ties"]);
@@ -68,6 +85,7 @@ pub fn evaluate(
                     let model = Foreign::new(given, raised.clone(), true);
                     let asked = (&protocol, &scope, train_seed);
                     results.extend(foreign(stream, &model, name, asked, &mut watch)?);
+                    labels.resize(results.len(), name.clone());
                 }
             }
         }
@@ -76,7 +94,7 @@ pub fn evaluate(
         if !ties.is_empty() {
             report["ties"] = Value::from(ties);
         }
-        Ok(report.to_string())
+        Ok((report.to_string(), labels))
     });
     raised.result(py, report)
 }

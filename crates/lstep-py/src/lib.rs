@@ -3,6 +3,7 @@
 //! Results leave it as JSON and arrays; what Python users see is built from them in
 //! `python/lstep`. The interpreter's lock is released while the library works.
 
+mod arrow;
 mod audit;
 mod columns;
 mod error;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<arrow::ArrowTable>()?;
     m.add_class::<stream::Stream>()?;
     m.add_class::<model::Model>()?;
     m.add_class::<view::Past>()?;
@@ -38,5 +40,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(train::train, m)?)?;
     m.add_function(wrap_pyfunction!(train::models, m)?)?;
     m.add_function(wrap_pyfunction!(model::load, m)?)?;
+    m.add_function(wrap_pyfunction!(arrow::arrow_stream, m)?)?;
     Ok(())
 }

@@ -2,17 +2,22 @@
 
 use crate::columns::HeldColumn;
 use crate::error::{Raised, raise};
+use crate::evaluate::{Told, told};
 use crate::fork::refuse_child;
 use crate::protocol::Asked;
-use crate::stream::{self, Stream};
+use crate::stream::{self, Ids, Stream};
 use crate::watch::Watch;
 use lstep::Error;
+use lstep::evaluation::EvalProgress;
+use lstep::event::NodeId;
 use lstep::read::{MemoryTable, ReadOptions, read_memory, read_memory_pairs};
+use lstep::report::page_of_run;
 use lstep::serving::{Bundle, Recommendation, Scorer, TopK};
 use lstep::training::{RunFolder, TrainedRun};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -81,6 +86,14 @@ impl Model {
         })
     }
 
+    /// What the model is called.
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        self.work(py, |parts| match &parts.run {
+            Some(run) => Ok(run.config().model.to_string()),
+            None => Ok(parts.scorer()?.bundle().about().settings.model.to_string()),
+        })
+    }
+
     /// How many events it has observed.
     fn events(&self, py: Python<'_>) -> PyResult<usize> {
         self.work(py, |parts| Ok(parts.scorer()?.bundle().events()))
@@ -91,7 +104,7 @@ impl Model {
         self.work(py, |parts| Ok(stream::clock(parts.scorer()?.bundle().clock())))
     }
 
-    /// Evaluates it under its own protocol, and gives the report as JSON.
+    /// Evaluates it under its own protocol, and gives the report.
     #[pyo3(signature = (asked, baselines, on_progress))]
     fn evaluate(
         &self,
@@ -99,23 +112,41 @@ impl Model {
         asked: Asked,
         baselines: bool,
         on_progress: Option<Py<PyAny>>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Told> {
         refuse_child()?;
         let raised = Raised::default();
         let mut watch = Watch::new(on_progress, raised.clone());
         let report = py.detach(|| {
             let parts = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let run = parts.run()?;
-            let scope = asked.scope(&run.config().protocol)?;
+            let scope = asked.scope_of_run(run.config())?;
             if baselines {
                 let all = run.evaluate_with_baselines(&scope, &mut |now| {
                     watch.tell(now.model, now.done, now.of)
                 })?;
-                return Ok(all.report.to_json());
+                return Ok(told(&all.report));
             }
             let name = run.config().model.name().to_string();
             let tell = &mut |done, of| watch.tell(&name, done, of);
-            Ok(run.evaluate_watching(&scope, tell)?.to_json())
+            Ok(told(&run.evaluate_watching(&scope, tell)?))
+        });
+        raised.result(py, report)
+    }
+
+    /// Its report as a page, and the numbers in it. Questions that its stream cannot be
+    /// asked are left out.
+    #[pyo3(signature = (on_progress))]
+    fn report(&self, py: Python<'_>, on_progress: Option<Py<PyAny>>) -> PyResult<(String, Told)> {
+        refuse_child()?;
+        let raised = Raised::default();
+        let mut watch = Watch::new(on_progress, raised.clone());
+        let report = py.detach(|| {
+            let parts = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let run = parts.run()?;
+            let scope = run.possible(&run.config().scope()).0;
+            let tell = &mut |now: EvalProgress<'_>| watch.tell(now.model, now.done, now.of);
+            let all = run.evaluate_with_baselines(&scope, tell)?;
+            Ok((page_of_run(&run.epochs()?, run, &all)?, told(&all.report)))
         });
         raised.result(py, report)
     }
@@ -151,7 +182,7 @@ impl Model {
     }
 
     /// The likeliest destinations of sources, as columns.
-    #[pyo3(signature = (sources, k, at, candidates, exclude_known, explain))]
+    #[pyo3(signature = (sources, k, at, candidates, exclude_known, explain, on_progress))]
     fn top_k<'py>(
         &self,
         py: Python<'py>,
@@ -161,35 +192,43 @@ impl Model {
         candidates: Option<Vec<String>>,
         exclude_known: bool,
         explain: bool,
+        on_progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        refuse_child()?;
+        let raised = Raised::default();
+        let mut watch = Watch::new(on_progress, raised.clone());
         let wanted = TopK { k, sources, candidates, at, exclude_known, explain };
-        let (names, found, at) = self.work(py, |parts| {
+        let told = py.detach(|| {
+            let mut parts = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let scorer = parts.scorer()?;
             let recommender = scorer.recommender(&wanted)?;
-            let mut found: Vec<Recommendation> = Vec::new();
-            recommender.run(|_, rows| {
+            let (mut found, mut done) = (Vec::<Recommendation>::new(), 0);
+            let of = recommender.sources().len() as u64;
+            recommender.run(|sources, rows| {
                 found.extend(rows);
-                Ok(())
+                done += sources as u64;
+                match watch.tell("sources", done, of) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => Err(Error::Interrupted),
+                }
             })?;
-            Ok((recommender.names().clone(), found, recommender.at()))
-        })?;
-        let column = |value: &dyn Fn(&Recommendation) -> u32| {
-            let values: Vec<i64> = found.iter().map(|row| i64::from(value(row))).collect();
-            values.into_pyarray(py)
-        };
+            let nodes = |side: fn(&Recommendation) -> NodeId| {
+                let nodes: Vec<NodeId> = found.iter().map(side).collect();
+                Ids::of(recommender.names(), &nodes)
+            };
+            let ids = (nodes(|row| row.source), nodes(|row| row.destination));
+            Ok((ids, found, recommender.at()))
+        });
+        let ((sources, destinations), found, at) = raised.result(py, told)?;
         let dict = PyDict::new(py);
-        dict.set_item("ids", stream::ids(py, &names)?)?;
-        dict.set_item("source", column(&|row| row.source.0))?;
-        dict.set_item("rank", column(&|row| row.rank))?;
-        dict.set_item("destination", column(&|row| row.destination.0))?;
-        dict.set_item(
-            "score",
-            found.iter().map(|row| row.score).collect::<Vec<f64>>().into_pyarray(py),
-        )?;
-        dict.set_item(
-            "known",
-            found.iter().map(|row| row.known).collect::<Vec<bool>>().into_pyarray(py),
-        )?;
+        dict.set_item("source", sources.into_python(py)?)?;
+        let ranks: Vec<i64> = found.iter().map(|row| i64::from(row.rank)).collect();
+        dict.set_item("rank", ranks.into_pyarray(py))?;
+        dict.set_item("destination", destinations.into_python(py)?)?;
+        let scores: Vec<f64> = found.iter().map(|row| row.score).collect();
+        dict.set_item("score", scores.into_pyarray(py))?;
+        let known: Vec<bool> = found.iter().map(|row| row.known).collect();
+        dict.set_item("known", known.into_pyarray(py))?;
         if explain {
             let why = found.iter().map(|row| row.why.as_ref().map(|why| why.words.clone()));
             dict.set_item("why", why.collect::<Vec<_>>())?;

@@ -1,6 +1,7 @@
 //! Protocols and scopes from the words of Python.
 
 use lstep::protocol::{EvalScope, Protocol, ProtocolOptions, StepRule, Strategy};
+use lstep::settings::RunConfig;
 use lstep::{Error, Result};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -46,7 +47,15 @@ enum StepName {
 impl Asked {
     /// The protocol for a dataset. Options that it does not read are refused.
     pub fn protocol(&self, dataset: &str) -> Result<Protocol> {
-        let protocol = Protocol::named(&self.protocol, dataset, self.folder.clone())?;
+        self.over(Protocol::named(&self.protocol, dataset, self.folder.clone())?)
+    }
+
+    /// The same over a protocol that has other defaults, where it is that one.
+    pub fn protocol_over(&self, usual: Protocol, dataset: &str) -> Result<Protocol> {
+        if usual.name() == self.protocol { self.over(usual) } else { self.protocol(dataset) }
+    }
+
+    fn over(&self, protocol: Protocol) -> Result<Protocol> {
         let given = [
             ("split", self.split.is_some()),
             ("step", self.step.is_some()),
@@ -88,6 +97,15 @@ impl Asked {
             seed: self.seed,
             ties: self.ties.as_deref().map(str::parse).transpose()?,
         })
+    }
+
+    /// What is asked of a run: its own kinds of negatives where nothing is said.
+    pub fn scope_of_run(&self, config: &RunConfig) -> Result<EvalScope> {
+        let mut scope = self.scope(&config.protocol)?;
+        if self.negatives.is_none() {
+            scope.strategies = config.scope().strategies;
+        }
+        Ok(scope)
     }
 
     /// What is asked under a protocol: the command's own choice where nothing is said.

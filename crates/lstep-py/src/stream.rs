@@ -3,13 +3,18 @@
 use crate::columns::HeldColumn;
 use crate::error::raise;
 use crate::fork::refuse_child;
-use lstep::event::{Clock, Name, NodeId, Side, Time};
-use lstep::read::{Dataset, LeftOut, MemoryTable, ReadOptions, read, read_memory};
+use lstep::event::{Clock, Name, Names, NodeId, Side, Time};
+use lstep::read::{
+    Dataset, LeftOut, MemoryNodeTable, MemoryTable, ReadOptions, read, read_memory,
+    read_memory_node_features,
+};
 use lstep::settings::DataConfig;
 use lstep::stream::inspect;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,9 +35,10 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// From columns in the forms of `lstep._columns`, each with its name.
+    /// From columns in the forms of `lstep._columns`, each with its name. Features of nodes are a
+    /// column of ids, whether each of them is a destination, and a table.
     #[staticmethod]
-    #[pyo3(signature = (name, src, dst, time, features, bipartite, sort))]
+    #[pyo3(signature = (name, src, dst, time, features, node_features, bipartite, sort))]
     fn from_columns<'py>(
         py: Python<'py>,
         name: &str,
@@ -40,6 +46,7 @@ impl Stream {
         dst: (String, Bound<'py, PyAny>),
         time: (String, Bound<'py, PyAny>),
         features: Option<PyReadonlyArray2<'py, f64>>,
+        node_features: Option<NodeFeatures<'py>>,
         bipartite: bool,
         sort: bool,
     ) -> PyResult<Stream> {
@@ -55,7 +62,17 @@ impl Stream {
             features: values,
         };
         let options = ReadOptions { bipartite, sort, ..ReadOptions::default() };
-        let dataset = py.detach(|| read_memory(&table, &options));
+        let nodes = node_features.as_ref().map(HeldNodes::new).transpose()?;
+        let nodes = nodes.as_ref().map(HeldNodes::table).transpose()?;
+        let dataset = py.detach(|| {
+            let mut dataset = read_memory(&table, &options)?;
+            if let Some(nodes) = &nodes {
+                let (features, unused) = read_memory_node_features(nodes, &dataset.names)?;
+                dataset.node_features = features;
+                dataset.unused_node_rows = unused;
+            }
+            Ok(dataset)
+        });
         // A model in a folder is opened again with its stream, so the file has no name.
         Ok(Stream::of(raise(py, dataset)?, DataConfig { bipartite, sort, ..Default::default() }))
     }
@@ -202,17 +219,80 @@ impl Stream {
     }
 }
 
-/// The ids of nodes: an array of integers, or a list of text.
-pub fn ids<'py>(py: Python<'py>, names: &lstep::event::Names) -> PyResult<Bound<'py, PyAny>> {
-    if names.are_integers() {
-        let numbers = names.iter().map(|name| match name {
-            Name::Integer(number) => number,
-            Name::Text(_) => unreachable!("all ids are integers"),
-        });
-        return Ok(numbers.collect::<Vec<i64>>().into_pyarray(py).into_any());
+/// Ids of nodes with their column's name, which of them are destinations, and their features.
+type NodeFeatures<'py> =
+    ((String, Bound<'py, PyAny>), Option<PyReadonlyArray1<'py, bool>>, PyReadonlyArray2<'py, f64>);
+
+/// Features of nodes that are held while they are read.
+struct HeldNodes<'a, 'py> {
+    column: &'a str,
+    ids: HeldColumn<'py>,
+    sides: Option<Vec<Side>>,
+    features: &'a PyReadonlyArray2<'py, f64>,
+}
+
+impl<'a, 'py> HeldNodes<'a, 'py> {
+    fn new(given: &'a NodeFeatures<'py>) -> PyResult<HeldNodes<'a, 'py>> {
+        let ((column, ids), sides, features) = given;
+        let side = |destination: &bool| if *destination { Side::Destination } else { Side::Source };
+        let sides = sides.as_ref().map(|sides| sides.as_array().iter().map(side).collect());
+        Ok(HeldNodes { column, ids: HeldColumn::new(ids)?, sides, features })
     }
-    let texts: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-    Ok(texts.into_pyobject(py)?.into_any())
+
+    fn table(&self) -> PyResult<MemoryNodeTable<'_>> {
+        Ok(MemoryNodeTable {
+            name: "node_features",
+            id: (self.column, self.ids.column()?),
+            sides: self.sides.as_deref(),
+            feature_width: self.features.as_array().ncols(),
+            features: self.features.as_slice()?,
+        })
+    }
+}
+
+/// Ids of some nodes.
+pub enum Ids {
+    Integers(Vec<i64>),
+    /// Distinct texts, and which of them each node has.
+    Texts(Vec<String>, Vec<usize>),
+}
+
+impl Ids {
+    pub fn of(names: &Names, nodes: &[NodeId]) -> Ids {
+        if names.are_integers() {
+            let number = |&node: &NodeId| match names.name(node) {
+                Name::Integer(number) => number,
+                Name::Text(_) => unreachable!("all ids are integers"),
+            };
+            return Ids::Integers(nodes.iter().map(number).collect());
+        }
+        let (mut places, mut texts) = (HashMap::new(), Vec::new());
+        let place = |&node: &NodeId| {
+            *places.entry(node).or_insert_with(|| {
+                texts.push(names.name(node).to_string());
+                texts.len() - 1
+            })
+        };
+        let rows = nodes.iter().map(place).collect();
+        Ids::Texts(texts, rows)
+    }
+
+    /// An array of integers, or a list of text. Equal text is one object.
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Ids::Integers(numbers) => Ok(numbers.into_pyarray(py).into_any()),
+            Ids::Texts(texts, rows) => {
+                let texts: Vec<_> = texts.iter().map(|text| PyString::new(py, text)).collect();
+                Ok(PyList::new(py, rows.iter().map(|&row| &texts[row]))?.into_any())
+            }
+        }
+    }
+}
+
+/// The ids of all nodes: an array of integers, or a list of text.
+fn ids<'py>(py: Python<'py>, names: &Names) -> PyResult<Bound<'py, PyAny>> {
+    let all: Vec<NodeId> = (0..names.len() as u32).map(NodeId).collect();
+    Ids::of(names, &all).into_python(py)
 }
 
 /// A clock in two words.

@@ -146,11 +146,12 @@ pub fn models() -> (Vec<String>, Vec<String>) {
 
 /// Trains a model of the library. `on_progress` gets a kind of event and its numbers.
 #[pyfunction]
-#[pyo3(signature = (stream, model, asked, preset, keys, out, on_progress))]
+#[pyo3(signature = (stream, model, purpose, asked, preset, keys, out, on_progress))]
 pub fn train(
     py: Python<'_>,
     stream: &Stream,
-    model: &str,
+    model: Option<&str>,
+    purpose: &str,
     asked: Option<Asked>,
     preset: Option<String>,
     keys: Vec<(String, String)>,
@@ -162,12 +163,17 @@ pub fn train(
     let mut watch = Watch::new(on_progress, raised.clone());
     let inner = Arc::clone(&stream.inner);
     let trained = py.detach(|| {
-        let mut training = Training::new(inner.as_ref()).model(model)?.data(stream.data.clone());
+        let mut training =
+            Training::new(inner.as_ref()).purpose(purpose.parse()?).data(stream.data.clone());
+        if let Some(model) = model {
+            training = training.model(model)?;
+        }
         if let Some(preset) = preset {
             training = training.preset(preset);
         }
         if let Some(asked) = &asked {
-            training = training.protocol(asked.protocol(&inner.name)?);
+            let usual = training.config()?.protocol;
+            training = training.protocol(asked.protocol_over(usual, &inner.name)?);
         }
         for (path, value) in &keys {
             training = training.set(path, value);

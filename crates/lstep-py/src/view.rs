@@ -97,7 +97,8 @@ impl Past {
                 times.len()
             )));
         }
-        let seed = |(&node, &time): (&i64, &f64)| {
+        let mut asked = Asked::new();
+        for (&node, &time) in nodes.iter().zip(times.iter()) {
             let known = Time::new(time).filter(|time| time.value() <= self.latest);
             let Some(time) = known else {
                 return Err(PyValueError::new_err(format!(
@@ -108,11 +109,9 @@ impl Past {
             };
             // Nobody has number 2^32 - 1, so whoever is no node has no history.
             let node = u32::try_from(node).unwrap_or(u32::MAX);
-            let mut one = Asked::new();
-            one.push(NodeId(node), time, []);
-            Ok(one.row(0).seed())
-        };
-        nodes.iter().zip(times.iter()).map(seed).collect()
+            asked.push(NodeId(node), time, []);
+        }
+        Ok(asked.rows().map(|row| row.seed()).collect())
     }
 }
 

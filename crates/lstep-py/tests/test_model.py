@@ -28,11 +28,35 @@ def trained(stream):
 
 
 def test_a_trained_model_is_evaluated(trained):
-    found = trained.evaluate(negatives="random", baselines=True)
-    assert {"lstep-pair", "edgebank"} <= {row["model"] for row in found} | {"edgebank"}
-    assert found[0]["ap"] > 0.5
-    assert repr(trained) == 'Model("lstep-pair")' or "lstep" in repr(trained)
-    assert "epochs = 1" in trained.settings
+    found = trained.evaluate(baselines=True)
+    assert [row["negatives"] for row in found] == ["random"] * len(found)
+    assert {"lstep-pair", "heuristics", "edgebank (unlimited)"} <= {row["model"] for row in found}
+    assert found[0]["mrr"] > 0.3 and 0 < found[0]["hits_1"] < found[0]["hits_10"] <= 1
+    assert repr(trained) == "Model('lstep-pair', 4,000 events)"
+    assert "epochs = 1" in trained.settings and 'purpose = "ranking"' in trained.settings
+
+
+def test_a_report_is_a_page_that_a_notebook_shows(trained, tmp_path):
+    report = trained.report(progress=False)
+    assert report.html.startswith("<!doctype html>") and "lstep-pair on letters" in report.html
+    assert "Learning" in report.html and len(report.evaluation) > 1
+    shown = report._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and shown.count("<") == 2
+    report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
+
+
+def test_a_benchmark_is_what_a_protocol_of_benchmarks_makes(stream):
+    asked = {"epochs": 1, "progress": False}
+    model = lstep.train(stream, "heuristics", protocol="dyglib", **asked)
+    assert "ranking" not in model.settings
+    assert {row["negatives"] for row in model.evaluate()} == {"random", "historical", "inductive"}
+    model = lstep.train(stream, "heuristics", purpose="benchmark", step=100, **asked)
+    assert "ranking" not in model.settings and "events = 100" in model.settings
+    model = lstep.train(stream, "heuristics", step=100, per_event=50, **asked)
+    assert "per_event = 50" in model.settings and "questions = 2000" in model.settings
+    with pytest.raises(lstep.SettingError, match="ranking or benchmark"):
+        lstep.train(stream, purpose="winning")
 
 
 def test_pairs_are_scored_in_their_order_at_any_time(trained, stream):
@@ -165,32 +189,76 @@ def test_models_are_compared_over_seeds(stream):
     assert "±" in found.to_latex("ap")
 
 
-def test_the_command_and_python_give_the_same_bits(stream, tmp_path, command):
-    table = tmp_path / "letters.csv"
-    columns = zip(stream.sources, stream.destinations, stream.times)
-    lines = [f"{source},{target},{time}" for source, target, time in columns]
-    table.write_text("\n".join(["source,target,time", *lines]) + "\n")
+class TestTheCommandAndPython:
+    """The same settings give the same weights, scores and report, to the last bit."""
 
-    def run(*arguments):
-        done = subprocess.run([command, *arguments], capture_output=True, text=True, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    @pytest.fixture
+    def table(self, stream, tmp_path):
+        columns = zip(stream.sources, stream.destinations, stream.times)
+        lines = [f"{source},{target},{time}" for source, target, time in columns]
+        path = tmp_path / "letters.csv"
+        path.write_text("\n".join(["source,target,time", *lines]) + "\n")
+        return str(path)
 
-    asked = "--model", "edgebank", "--protocol", "dyglib", "--json"
-    theirs = json.loads(run("evaluate", str(table), *asked))
-    ours = lstep.evaluate(stream, "edgebank", "dyglib").report
-    timing = ("seconds", "events_per_second")
-    for row in [*theirs["results"], *ours["results"]]:
-        [row.pop(name) for name in timing]
-    assert ours["results"] == theirs["results"]
+    @pytest.fixture
+    def run(self, command, tmp_path):
+        def run(*arguments):
+            arguments = [str(argument) for argument in arguments]
+            done = subprocess.run(
+                [command, *arguments], capture_output=True, text=True, cwd=tmp_path
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
 
-    sets = ["--set", "train.epochs=1", "--set", "protocol.step=100"]
-    run("train", str(table), "--model", "lstep-pair", *sets, "--out", "run")
-    lstep.train(stream, "lstep-pair", epochs=1, settings=SETTINGS, out=tmp_path / "ours")
-    name = "best.safetensors"
-    ours, theirs = (tmp_path / folder / name for folder in ("ours", "run"))
-    assert ours.read_bytes() == theirs.read_bytes()
-    model = lstep.load(tmp_path / "run")
-    pairs = stream.sources[:20], stream.destinations[:20]
-    expected = lstep.load(tmp_path / "ours", stream).score(*pairs)
-    assert (model.score(*pairs) == expected).all()
+        return run
+
+    @staticmethod
+    def without_times(report):
+        """What does not depend on how fast a machine is."""
+        for row in [*report["results"], *report.get("baselines", [])]:
+            for name in ("seconds", "events_per_second"):
+                row.pop(name)
+        settings = {**report.get("settings", {})}
+        settings.pop("data", None)
+        others = ("digest", "threads", "summary", "training", "settings")
+        kept = {name: value for name, value in report.items() if name not in others}
+        return {**kept, "settings": settings}
+
+    @pytest.mark.parametrize("protocol", ["stream", "dyglib"])
+    def test_counting_models_answer_alike(self, protocol, stream, table, run):
+        for model in ("edgebank", "poptrack", "heuristics"):
+            asked = "--model", model, "--protocol", protocol, "--json"
+            theirs = json.loads(run("evaluate", table, *asked))
+            ours = lstep.evaluate(stream, model, protocol).report
+            assert self.without_times(ours)["results"] == self.without_times(theirs)["results"]
+
+    @pytest.mark.parametrize("protocol", ["stream", "dyglib"])
+    def test_a_trained_model_is_the_same(self, protocol, stream, table, run, tmp_path):
+        sets = ["--epochs", 1, "--step", 100, "--protocol", protocol]
+        run("train", table, "--model", "lstep-pair", *sets, "--out", "run")
+        asked = {"epochs": 1, "settings": SETTINGS, "protocol": protocol}
+        model = lstep.train(stream, "lstep-pair", out=tmp_path / "ours", **asked)
+        ours, theirs = (tmp_path / folder / "best.safetensors" for folder in ("ours", "run"))
+        assert ours.read_bytes() == theirs.read_bytes(), "weights"
+        report = json.loads((tmp_path / "run" / "report.json").read_text())
+        assert self.without_times(model.report().evaluation.report) == self.without_times(report)
+
+        draw = np.random.default_rng(3)
+        sources, targets = draw.integers(0, 160, 300), draw.integers(140, 360, 300)
+        times = stream.times[-1] + 1.0 + np.arange(300) // 3
+        lines = [f"{a},{b},{t}" for a, b, t in zip(sources, targets, times)]
+        (tmp_path / "pairs.csv").write_text("\n".join(["source,target,time", *lines]) + "\n")
+        run("score", "run", "--pairs", "pairs.csv", "--out", "scores.csv")
+        header, *rows = (tmp_path / "scores.csv").read_text().splitlines()
+        place = header.split(",").index("score")
+        told = np.array([float(row.split(",")[place]) for row in rows])
+        assert (model.score(sources, targets, times) == told).all(), "scores"
+        assert (lstep.load(tmp_path / "run").score(sources, targets, times) == told).all()
+
+        run("score", "run", "--all", "--top", 5, "--out", "top.csv")
+        _, *rows = (tmp_path / "top.csv").read_text().splitlines()
+        found = model.top_k(k=5).rows
+        shown = [f"{row['source']},{row['rank']},{row['destination']}," for row in found]
+        assert len(rows) == len(shown) == 5 * 150
+        assert all(row.startswith(start) for row, start in zip(rows, shown))
+        assert [float(row.split(",")[3]) for row in rows] == [row["score"] for row in found]

@@ -26,7 +26,16 @@ from .errors import (
     SettingError,
 )
 from .model import Model, compare, load, models, train
-from .results import Audit, Comparison, Evaluation, LawResult, QuerySet, Recommendations
+from .results import (
+    Audit,
+    Comparison,
+    Evaluation,
+    Inspection,
+    LawResult,
+    QuerySet,
+    Recommendations,
+    Report,
+)
 from .stream import Stream, read
 
 __all__ = [
@@ -40,6 +49,7 @@ __all__ = [
     "Events",
     "FileError",
     "InputError",
+    "Inspection",
     "LawResult",
     "MissingPackageError",
     "Model",
@@ -49,6 +59,7 @@ __all__ = [
     "Queries",
     "QuerySet",
     "Recommendations",
+    "Report",
     "SettingError",
     "Stream",
     "__version__",

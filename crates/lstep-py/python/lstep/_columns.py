@@ -2,8 +2,8 @@
 
 A form is a pair: ``("integer", array of int64)``, ``("float", array of float64)``, ``("text",
 (values, numbers of values))`` with -1 for an empty cell, or a unit of time (``"s"``, ``"ms"``,
-``"us"``, ``"ns"``) with integers counted from 1970. No table library is imported here: a column
-says by its type where it is from.
+``"us"``, ``"ns"``) with integers counted from 1970. Polars, pyarrow, DuckDB and others are read
+through Arrow's C interface, so none of them is imported here. Only pandas is known by its type.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from .errors import InputError
 
 Form = tuple[str, Any]
 UNITS = ("s", "ms", "us", "ns")
-NOT_A_TIME = np.iinfo(np.int64).min
 
 
 def origin(values: object) -> str:
@@ -26,38 +26,143 @@ def origin(values: object) -> str:
     return type(values).__module__.partition(".")[0]
 
 
+class ArrowColumn:
+    """A column of a table that was taken through Arrow's C interface."""
+
+    def __init__(self, table: _core.ArrowTable, place: int | None) -> None:
+        self._table, self._place = table, place
+
+    def form(self, column: str) -> Form:
+        """It in one of the forms."""
+        return _arrow(self._table.column(self._place), column)
+
+
 def form(values: Any, column: str) -> Form:
     """A column in one of the forms."""
-    readers = {"polars": _polars, "pyarrow": _pyarrow, "pandas": _pandas}
-    reader = readers.get(origin(values))
-    if reader is not None:
-        return reader(values, column)
+    if isinstance(values, ArrowColumn):
+        return values.form(column)
+    if origin(values) == "pandas":
+        return _pandas(values, column)
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
-    if not isinstance(values, np.ndarray) and hasattr(values, "__arrow_c_array__"):
-        import pyarrow
-
-        return _pyarrow(pyarrow.array(values), column)
+    if not isinstance(values, np.ndarray) and is_arrow(values):
+        opened = _core.ArrowTable(values)
+        if opened.names() is not None:
+            raise _refuse(column, "is a whole table", "give one column")
+        return ArrowColumn(opened, None).form(column)
     array = values if isinstance(values, np.ndarray) else _of_sequence(values, column)
     return _numpy(array, column)
+
+
+def is_arrow(values: object) -> bool:
+    """Whether something gives Arrow's capsules."""
+    return hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+
+
+def numbers(values: Any, column: str) -> np.ndarray[Any, Any]:
+    """A column of features as doubles."""
+    kind, content = form(values, column)
+    if kind not in ("integer", "float"):
+        raise _refuse(
+            column, "holds no numbers, so it cannot be a feature",
+            "choose other columns with features=",
+        )
+    return np.asarray(content, dtype=np.float64)
+
+
+def columns_of(data: Any) -> Any:
+    """The columns of a table by name: of pandas, of a dict, or of whatever gives Arrow's capsules.
+
+    A stream of Arrow is read to its end once.
+    """
+    if origin(data) != "pandas" and is_arrow(data):
+        opened = _core.ArrowTable(data)
+        columns: dict[str, ArrowColumn] = {}
+        for place, name in enumerate(opened.names() or []):
+            columns.setdefault(name, ArrowColumn(opened, place))
+        if columns:
+            return columns
+    elif hasattr(data, "keys") and hasattr(data, "get"):
+        return data
+    lazy = type(data).__name__ == "LazyFrame"
+    remedy = "call collect() first" if lazy else "give a table, or Stream(src, dst, time)"
+    problem = "is not computed yet" if lazy else "has no columns by name"
+    raise InputError(f"{type(data).__name__} {problem}: {remedy}", problem=problem, remedy=remedy)
+
+
+NodeTable = tuple[tuple[str, Form], Any, np.ndarray[Any, Any]]
+
+
+def node_table(given: Any) -> NodeTable | None:
+    """Features of nodes: ids, which of them are destinations, and a row of features for each.
+
+    A table has ids in its first column, perhaps a column ``side``, and features in the others. A
+    dict has ids as keys. A plain array has the features of node ``i`` in row ``i``.
+    """
+    if given is None:
+        return None
+    if isinstance(given, tuple) and len(given) == 3:
+        # What a pickled stream has.
+        ids, sides, rows = given
+        return ("id", form(ids, "id")), sides, np.ascontiguousarray(rows, dtype=np.float64)
+    if isinstance(given, dict):
+        ids = list(given)
+        rows = [as_array(row, f"node_features[{name!r}]") for name, row in given.items()]
+        if len({row.shape for row in rows}) > 1:
+            raise _no_table("has rows of different lengths", "give each node as many features")
+        return ("id", form(ids, "id")), None, table(np.array(rows).reshape(len(rows), -1), len(rows))
+    if isinstance(given, np.ndarray) or hasattr(given, "detach"):
+        rows = as_array(given, "node_features")
+        if rows.ndim != 2:
+            raise _no_table(f"has the shape {rows.shape}", "give one row for each node")
+        numbered = np.arange(len(rows), dtype=np.int64)
+        return ("id", ("integer", numbered)), None, np.ascontiguousarray(rows)
+    columns = columns_of(given)
+    names = list(columns)
+    others = [name for name in names[1:] if str(name).lower() != "side"]
+    if not others:
+        raise _no_table("has no features", "give a table with ids first, then features")
+    ids = form(columns[names[0]], str(names[0]))
+    sides = [columns[name] for name in names[1:] if name not in others]
+    destination = None if not sides else _is_destination(form(sides[0], "side"))
+    features = np.stack([numbers(columns[name], str(name)) for name in others], axis=1)
+    return (str(names[0]), ids), destination, np.ascontiguousarray(features)
+
+
+def _is_destination(sides: Form) -> np.ndarray[Any, Any]:
+    kind, content = sides
+    if kind != "text" or not {*content[0]} <= {"source", "destination"}:
+        raise _refuse("side", "has other values", "write source or destination")
+    values = np.array([value == "destination" for value in content[0]] + [False])
+    return np.ascontiguousarray(values[content[1]])
+
+
+def _no_table(problem: str, remedy: str) -> InputError:
+    return InputError(f"node_features {problem}: {remedy}", problem=problem, remedy=remedy)
+
+
+def as_array(given: Any, what: str) -> np.ndarray[Any, Any]:
+    """Numbers of any library as an array of doubles."""
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    elif not isinstance(given, np.ndarray) and hasattr(given, "to_numpy"):
+        given = given.to_numpy()
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        remedy = "choose other columns with features="
+        raise InputError(
+            f"{what} are not numbers ({error}): {remedy}",
+            problem=f"{what} are not numbers",
+            remedy=remedy,
+        ) from None
 
 
 def table(features: Any, rows: int) -> Any:
     """Features as a table of doubles, one row for each event; nothing if there are none."""
     if features is None:
         return None
-    if hasattr(features, "detach"):
-        features = features.detach().cpu().numpy()
-    elif hasattr(features, "to_numpy"):
-        features = features.to_numpy()
-    try:
-        array = np.asarray(features, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"features are not numbers ({error}): choose other columns with features=",
-            problem="features are not numbers",
-            remedy="choose other columns with features=",
-        ) from None
+    array = as_array(features, "features")
     if array.ndim == 1:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.shape[0] != rows:
@@ -172,26 +277,37 @@ def _pandas(series: Any, column: str) -> Form:
     elif isinstance(kind, pandas.CategoricalDtype):
         codes = series.cat.codes.to_numpy().astype(np.int64)
         categories = _pandas(series.cat.categories.to_series(), column)
-        return _coded(codes, categories)
+        return _coded(codes, categories, column)
     elif type(kind).__name__ == "ArrowDtype":
         import pyarrow
 
-        return _pyarrow(pyarrow.chunked_array(pyarrow.array(series)), column)
+        return form(pyarrow.chunked_array(pyarrow.array(series)), column)
     elif not isinstance(kind, np.dtype):
         if kind.kind in "iubf" and not series.isna().any():
             return _numpy(series.to_numpy(dtype=kind.numpy_dtype), column)
         if kind.kind in "iub":
             row = int(np.flatnonzero(series.isna())[0])
             raise _refuse(column, "is empty", "fill it or drop the row", row)
-        codes, values = pandas.factorize(series)
-        return _coded(codes.astype(np.int64), _objects(np.asarray(values, dtype=object), column))
+        return _factorized(series, column)
     elif kind.kind == "O":
-        codes, values = pandas.factorize(series)
-        return _coded(codes.astype(np.int64), _objects(np.asarray(values, dtype=object), column))
+        return _factorized(series, column)
     return _numpy(series.to_numpy(), column)
 
 
-def _coded(codes: np.ndarray[Any, Any], values: Form) -> Form:
+def _factorized(series: Any, column: str) -> Form:
+    """A column of objects, of which pandas knows fast which are equal."""
+    import pandas
+
+    try:
+        codes, values = pandas.factorize(series)
+    except TypeError:
+        # Lists and dicts cannot be compared so; what they are is said below.
+        return _objects(series.to_numpy(dtype=object), column)
+    objects = _objects(np.asarray(values, dtype=object), column)
+    return _coded(codes.astype(np.int64), objects, column)
+
+
+def _coded(codes: np.ndarray[Any, Any], values: Form, column: str) -> Form:
     """A column from the numbers of its values, -1 for an empty cell."""
     name, content = values
     if name == "text":
@@ -200,61 +316,23 @@ def _coded(codes: np.ndarray[Any, Any], values: Form) -> Form:
         return "text", (distinct, np.ascontiguousarray(wide[codes]))
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
-        raise InputError(
-            f"row {row} is empty: fill it or drop the row",
-            problem="is empty",
-            remedy="fill it or drop the row",
-            row=row,
-        )
+        raise _refuse(column, "is empty", "fill it or drop the row", row)
     return name, np.ascontiguousarray(content[codes])
 
 
-def _polars(series: Any, column: str) -> Form:
-    import polars
-
-    kind = series.dtype
-    if kind in (polars.String, polars.Categorical) or isinstance(kind, polars.Enum):
-        text = series.cast(polars.String)
-        values = text.drop_nulls().unique(maintain_order=True)
-        numbers = polars.Series(range(len(values)), dtype=polars.Int64)
-        codes = text.replace_strict(values, numbers, default=-1, return_dtype=polars.Int64)
-        return "text", (values.to_list(), np.ascontiguousarray(codes.to_numpy()))
-    if kind == polars.Date:
-        series, kind = series.cast(polars.Datetime("ms")), polars.Datetime("ms")
-    if isinstance(kind, polars.Datetime):
-        counted = series.to_physical().fill_null(int(NOT_A_TIME))
-        return str(kind.time_unit), np.ascontiguousarray(counted.to_numpy())
-    if series.null_count():
-        row = int(series.is_null().arg_max() or 0)
-        raise _refuse(column, "is empty", "fill it or drop the row", row)
-    return _numpy(series.to_numpy(), column)
-
-
-def _pyarrow(values: Any, column: str) -> Form:
-    import pyarrow
-
-    kind, types = values.type, pyarrow.types
-    if isinstance(values, pyarrow.ChunkedArray):
-        values = values.combine_chunks()
-        if isinstance(values, pyarrow.ChunkedArray):
-            values = pyarrow.concat_arrays(values.chunks)
-    if types.is_date(kind):
-        kind = pyarrow.timestamp("ms")
-        values = values.cast(kind)
-    if types.is_timestamp(kind):
-        counted = values.cast(pyarrow.int64()).fill_null(int(NOT_A_TIME))
-        return str(kind.unit), np.ascontiguousarray(counted.to_numpy(zero_copy_only=False))
-    if not types.is_dictionary(kind) and (
-        types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
-    ):
-        if str(kind) == "string_view":
-            values = values.cast(pyarrow.large_string())
-        values = values.dictionary_encode()
-    if types.is_dictionary(values.type):
-        codes = values.indices.cast(pyarrow.int64()).fill_null(-1)
-        codes = np.array(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-        return _coded(codes, form(np.array(values.dictionary.to_pylist(), dtype=object), column))
-    if values.null_count:
-        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
-        raise _refuse(column, "is empty", "fill it or drop the row", row)
-    return _numpy(values.to_numpy(zero_copy_only=False), column)
+def _arrow(found: tuple[str, Any], column: str) -> Form:
+    """A column as Rust has read it: a form, or what stands in the way of one."""
+    kind, content = found
+    if kind == "coded":
+        codes, values = content
+        return _coded(codes, _arrow(values, column), column)
+    if kind == "half":
+        return _numpy(content.view(np.float16), column)
+    if kind == "unsigned":
+        return _numpy(content, column)
+    if kind == "empty":
+        raise _refuse(column, "is empty", "fill it or drop the row", content)
+    if kind == "unknown":
+        problem = f'has the Arrow type "{content}"'
+        raise _refuse(column, problem, "give integers, decimals, text or dates")
+    return kind, content

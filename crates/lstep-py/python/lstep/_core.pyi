@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ArrowTable",
     "Batch",
     "Batches",
     "Events",
@@ -14,6 +15,7 @@ __all__ = [
     "Stream",
     "__version__",
     "areas",
+    "arrow_stream",
     "audit",
     "evaluate",
     "load",
@@ -30,6 +32,13 @@ _Integers = NDArray[np.int64]
 _Decimals = NDArray[np.float64]
 _Features = NDArray[np.float32]
 _Tell = Callable[[str, Any, Any], object] | None
+_Told = tuple[str, list[str]]
+
+@final
+class ArrowTable:
+    def __new__(cls, given: Any) -> ArrowTable: ...
+    def names(self) -> list[str] | None: ...
+    def column(self, place: int | None) -> tuple[str, Any]: ...
 
 @final
 class Stream:
@@ -40,6 +49,7 @@ class Stream:
         dst: tuple[str, Any],
         time: tuple[str, Any],
         features: _Decimals | None,
+        node_features: tuple[tuple[str, Any], NDArray[np.bool_] | None, _Decimals] | None,
         bipartite: bool,
         sort: bool,
     ) -> Stream: ...
@@ -152,9 +162,11 @@ class Batches:
 @final
 class Model:
     def settings(self) -> str: ...
+    def name(self) -> str: ...
     def events(self) -> int: ...
     def clock(self) -> tuple[str, int]: ...
-    def evaluate(self, asked: dict[str, Any], baselines: bool, on_progress: _Tell) -> str: ...
+    def evaluate(self, asked: dict[str, Any], baselines: bool, on_progress: _Tell) -> _Told: ...
+    def report(self, on_progress: _Tell) -> tuple[str, _Told]: ...
     def score(
         self, src: tuple[str, Any], dst: tuple[str, Any], time: tuple[str, Any] | None
     ) -> _Decimals: ...
@@ -166,6 +178,7 @@ class Model:
         candidates: list[str] | None,
         exclude_known: bool,
         explain: bool,
+        on_progress: _Tell,
     ) -> dict[str, Any]: ...
     def observe(
         self,
@@ -182,7 +195,7 @@ def evaluate(
     asked: dict[str, Any],
     train_seed: int,
     on_progress: _Tell,
-) -> str: ...
+) -> _Told: ...
 def audit(
     stream: Stream, entry: tuple[str, Any], size: dict[str, Any], on_progress: _Tell
 ) -> str: ...
@@ -192,7 +205,8 @@ def areas(scores: _Decimals, labels: NDArray[np.bool_]) -> tuple[float, float]: 
 def ranks(positives: _Decimals, negatives: _Decimals) -> tuple[_Decimals, float]: ...
 def train(
     stream: Stream,
-    model: str,
+    model: str | None,
+    purpose: str,
     asked: dict[str, Any] | None,
     preset: str | None,
     keys: list[tuple[str, str]],
@@ -201,3 +215,4 @@ def train(
 ) -> Model: ...
 def models() -> tuple[list[str], list[str]]: ...
 def load(path: str, stream: Stream | None) -> Model: ...
+def arrow_stream(names: list[str], columns: list[tuple[str, Any]]) -> Any: ...

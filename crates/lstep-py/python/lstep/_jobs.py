@@ -109,7 +109,7 @@ def evaluate(
     with Progress(progress) as told:
         entries = [entry(model) for model in given]
         report = _core.evaluate(stream._core, entries, what, train_seed, told)
-    return Evaluation(json.loads(report))
+    return Evaluation._told(report)
 
 
 _OPTIONS = (

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._columns import form, table
+from ._columns import columns_of, form, table
 from ._jobs import Names, asked, entry, evaluate
 from ._progress import Progress
 from .errors import InputError
-from .results import Comparison, Evaluation, Recommendations, Row
-from .stream import Stream, column_names
+from .results import Comparison, Evaluation, Recommendations, Report, Row
+from .stream import Stream
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +38,11 @@ class Model:
 
     def __init__(self, core: _core.Model, text: bool) -> None:
         self._core, self._text = core, text
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self._core.name()
 
     @property
     def settings(self) -> str:
@@ -64,7 +69,16 @@ class Model:
         """
         what = asked(negatives=negatives, parts=parts, settings=settings)
         with Progress(progress) as told:
-            return Evaluation(json.loads(self._core.evaluate(what, baselines, told)))
+            return Evaluation._told(self._core.evaluate(what, baselines, told))
+
+    def report(self, *, progress: bool | None = None) -> Report:
+        """The page that the command writes as ``report.html``: a notebook shows it.
+
+        The model and the counting models answer the questions of its protocol for it.
+        """
+        with Progress(progress) as told:
+            page, numbers = self._core.report(told)
+        return Report(page, Evaluation._told(numbers))
 
     def score(self, src: Any, dst: Any = None, time: Any = None) -> Array:
         """A score for each pair; higher is likelier, and only the order counts.
@@ -74,12 +88,12 @@ class Model:
         newcomer.
         """
         if dst is None:
-            names = column_names(src)
+            columns = columns_of(src)
             for name in ("src", "dst"):
-                if name not in names:
+                if name not in columns:
                     remedy = "give a table with src and dst, or two columns"
                     raise InputError(f"the pairs have no column {name!r}: {remedy}", remedy=remedy)
-            src, dst, time = src["src"], src["dst"], src["time"] if "time" in names else None
+            src, dst, time = columns["src"], columns["dst"], columns.get("time", time)
         moments = None if time is None else ("time", form(time, "time"))
         return self._core.score(("src", form(src, "src")), ("dst", form(dst, "dst")), moments)
 
@@ -92,15 +106,17 @@ class Model:
         candidates: Any = None,
         exclude_known: bool = False,
         explain: bool = False,
+        progress: bool | None = None,
     ) -> Recommendations:
         """The ``k`` likeliest destinations of each source, of all of them if none is named.
 
         ``at`` is a time, ``candidates`` are ids; ``exclude_known`` leaves out whom a source has
         met, ``explain`` says why.
         """
-        found = self._core.top_k(
-            _texts(sources), k, _moment(at), _texts(candidates), exclude_known, explain
-        )
+        with Progress(progress) as told:
+            found = self._core.top_k(
+                _texts(sources), k, _moment(at), _texts(candidates), exclude_known, explain, told
+            )
         return Recommendations(found, self._text)
 
     def observe(self, src: Any, dst: Any, time: Any, features: Any = None) -> None:
@@ -118,8 +134,7 @@ class Model:
         self._core.save(fspath(path))
 
     def __repr__(self) -> str:
-        named = [line for line in self.settings.splitlines() if line.startswith("name")]
-        return f"Model({named[-1].partition('=')[2].strip() if named else '?'})"
+        return f"Model({self.name!r}, {self.events:,} events)"
 
     def __reduce__(self) -> tuple[Any, ...]:
         import tempfile
@@ -167,10 +182,11 @@ def _moment(at: Any) -> str | None:
 
 def train(
     stream: Stream,
-    model: str = "lstep-pair",
+    model: str | None = None,
     *,
     epochs: int | None = None,
     seed: int | None = None,
+    purpose: str | None = None,
     protocol: str | None = None,
     preset: str | None = None,
     settings: dict[str, Any] | None = None,
@@ -180,6 +196,11 @@ def train(
     **options: Any,
 ) -> Model:
     """Trains a model of the library on a stream.
+
+    ``purpose`` is ``"ranking"``, for the likeliest of all destinations, or ``"benchmark"``, for AP
+    and AUC as published. As for the command, it is a benchmark with a preset or with the protocols
+    ``dyglib`` and ``tgb``, else a ranking. The model is ``lstep-pair`` for a ranking, unless you
+    name another, and ``lstep`` for a benchmark.
 
     ``settings`` are paths with values, as ``--set`` takes them: ``{"train.learning_rate": 1e-3}``.
     With ``out`` the run is kept in a folder, and the same call goes on where it stopped.
@@ -191,6 +212,11 @@ def train(
         keys["train.epochs"] = epochs
     if seed is not None:
         keys["train.seed"] = seed
+    named = keys.pop("purpose", None)
+    published = (
+        preset is not None or protocol not in (None, "stream") or "protocol.name" in keys
+    )
+    purpose = purpose or named or ("benchmark" if published else "ranking")
     given = [
         (path, value if isinstance(value, str) else json.dumps(value))
         for path, value in keys.items()
@@ -206,7 +232,7 @@ def train(
                 told(kind, first, second)
 
         folder = None if out is None else fspath(out)
-        core = _core.train(stream._core, model, what, preset, given, folder, tell)
+        core = _core.train(stream._core, model, purpose, what, preset, given, folder, tell)
     return Model(core, stream._text)
 
 
@@ -242,8 +268,8 @@ def compare(
             if name in learned and isinstance(model, (str, tuple)):
                 keys = {f"model.{key}": json.loads(value) for key, value in given}
                 trained = train(
-                    stream, name, epochs=epochs, seed=seed, protocol=protocol, settings=keys,
-                    progress=progress, **options,
+                    stream, name, epochs=epochs, seed=seed, purpose="benchmark", protocol=protocol,
+                    settings=keys, progress=progress, **options,
                 )
                 found = trained.evaluate(negatives=negatives, settings=settings, progress=progress)
             else:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from . import _core
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
@@ -20,8 +25,29 @@ def column_dict(values: Array) -> Any:
     return values.tolist() if values.dtype == object else values
 
 
+def arrow_stream(columns: Mapping[str, Any]) -> Any:
+    """A capsule with columns for any library that takes Arrow's."""
+    return _core.arrow_stream(list(columns), [_arrow_column(cells) for cells in columns.values()])
+
+
+def _arrow_column(cells: Any) -> tuple[str, Any]:
+    kind = cells.dtype.kind if isinstance(cells, np.ndarray) else "O"
+    if kind == "M":
+        return np.datetime_data(cells.dtype)[0], np.ascontiguousarray(cells).view(np.int64)
+    if kind in "iu":
+        return "integer", cells.astype(np.int64)
+    if kind == "f":
+        return "float", cells.astype(np.float64)
+    cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    kinds = {type(cell) for cell in cells if cell is not None}
+    for name, known in (("bool", {bool}), ("integer", {int}), ("float", {int, float})):
+        if kinds and kinds <= known:
+            return name, cells
+    return "text", [cell if cell is None else str(cell) for cell in cells]
+
+
 class Table:
-    """Rows of named values."""
+    """Rows of named values. Whatever takes Arrow's capsules takes it: ``pyarrow.table(found)``."""
 
     rows: list[Row]
 
@@ -48,6 +74,12 @@ class Table:
         names = self._columns()
         return polars.DataFrame(
             {name: [row.get(name) for row in self.rows] for name in names}, strict=False
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The rows as a capsule of Arrow's C stream interface."""
+        return arrow_stream(
+            {name: [row.get(name) for row in self.rows] for name in self._columns()}
         )
 
     def to_latex(self) -> str:
@@ -104,10 +136,14 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+_LATEX = str.maketrans(
+    {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
 def _latex(text: str) -> str:
-    for mark in "\\&%$#_{}":
-        text = text.replace(mark, "\\textbackslash{}" if mark == "\\" else f"\\{mark}")
-    return text
+    return text.translate(_LATEX)
 
 
 class Inspection(Table):
@@ -125,7 +161,9 @@ class Inspection(Table):
         return list(self.report)
 
 
-_METRICS = ("ap", "auc", "mrr", "hits_10", "ap_pooled", "auc_pooled")
+_METRICS = ("ap", "auc", "mrr", "hits_1", "hits_10", "ndcg_10", "ap_pooled", "auc_pooled")
+#: Those that a comparison shows.
+_COMPARED = _METRICS[:6]
 
 
 class Evaluation(Table):
@@ -134,13 +172,18 @@ class Evaluation(Table):
     ``report`` is everything behind them: the protocol's settings and the hash of the negatives.
     """
 
-    def __init__(self, report: Row) -> None:
+    def __init__(self, report: Row, labels: list[str]) -> None:
         self.report = report
-        self.rows = [self._row(row) for row in report["results"]]
+        answered = [*report["results"], *report.get("baselines", [])]
+        self.rows = [self._row(row, label) for row, label in zip(answered, labels)]
+
+    @classmethod
+    def _told(cls, told: tuple[str, list[str]]) -> Evaluation:
+        return cls(json.loads(told[0]), told[1])
 
     @staticmethod
-    def _row(row: Row) -> Row:
-        shown: Row = {"model": row["name"]}
+    def _row(row: Row, label: str) -> Row:
+        shown: Row = {"model": label}
         for name in ("part", "setting", "negatives"):
             shown[name] = row[name]
         for name in _METRICS:
@@ -309,6 +352,29 @@ class QuerySet:
         return len(self.events)
 
 
+class Report:
+    """The report of a trained model: a page of its own, which a notebook shows in a frame.
+
+    ``html`` is the page, ``evaluation`` has the numbers in it.
+    """
+
+    def __init__(self, page: str, evaluation: Evaluation) -> None:
+        self.html, self.evaluation = page, evaluation
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the page to a file, which needs no network."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.html) // 1000} kB of HTML)\n{self.evaluation}"
+
+    def _repr_html_(self) -> str:
+        # Its styles stay within the frame, and its script works there.
+        page = html.escape(self.html, quote=True)
+        size = "width:100%;height:80vh;min-height:600px;border:0"
+        return f'<iframe srcdoc="{page}" style="{size}" sandbox="allow-scripts"></iframe>'
+
+
 class Comparison(Table):
     """Means and deviations of models over seeds. ``runs`` has the evaluation of every seed."""
 
@@ -323,7 +389,7 @@ class Comparison(Table):
         for (model, part, setting, kind), rows in groups.items():
             shown: Row = {"model": model, "part": part, "setting": setting, "negatives": kind}
             shown["seeds"] = len(rows)
-            for metric in _METRICS[:4]:
+            for metric in _COMPARED:
                 values = [row[metric] for row in rows if row.get(metric) is not None]
                 if values:
                     shown[metric] = float(np.mean(values))
@@ -337,6 +403,8 @@ class Comparison(Table):
             return super().to_latex()
         pivot: dict[str, Row] = {}
         for row in self.rows:
+            if row.get(metric) is None:
+                continue
             value = f"{100 * row[metric]:.2f}"
             if row.get(f"{metric} std") is not None:
                 value += f" ± {100 * row[f'{metric} std']:.2f}"
@@ -349,15 +417,13 @@ class Recommendations(Table):
     """The likeliest destinations of sources, as columns: ``found["destination"]``."""
 
     def __init__(self, found: Row, text: bool) -> None:
-        ids = found.pop("ids")
-        if text or not isinstance(ids, np.ndarray):
-            names = np.empty(len(ids), dtype=object)
-            names[:] = [str(one) for one in ids]
-            ids = names
         self.at = found.pop("at")
-        self.columns: dict[str, Any] = dict(found)
+        self.columns: dict[str, Any] = found
         for side in ("source", "destination"):
-            self.columns[side] = ids[found[side]]
+            ids = found[side]
+            if text or not isinstance(ids, np.ndarray):
+                found[side] = np.empty(len(ids), dtype=object)
+                found[side][:] = [str(one) for one in ids]
 
     @property
     def rows(self) -> list[Row]:  # type: ignore[override]
@@ -379,3 +445,18 @@ class Recommendations(Table):
         import pandas
 
         return pandas.DataFrame(self.columns)
+
+    def to_polars(self) -> Any:
+        """The columns as a polars table."""
+        import polars
+
+        return polars.DataFrame(
+            {
+                name: column_dict(values) if isinstance(values, np.ndarray) else values
+                for name, values in self.columns.items()
+            }
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The columns as a capsule of Arrow's C stream interface."""
+        return arrow_stream(self.columns)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._columns import form, table
+from ._columns import columns_of, form, node_table, numbers, table
 from .errors import InputError
-from .results import Inspection, column_dict
+from .results import Inspection, arrow_stream, column_dict
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +32,10 @@ class Stream:
 
     ``bipartite=True`` tells sources and destinations apart even where they share ids; ``sort=True``
     sorts events that are not in the order of time, which are refused otherwise.
+
+    ``features`` has a row for each event. ``node_features`` has one for each node: a table with ids
+    in its first column (and a column ``side`` where sources and destinations are told apart), a
+    dict by id, or an array with the features of node ``i`` in row ``i``.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Stream:
         time: Any,
         features: Any = None,
         *,
+        node_features: Any = None,
         name: str = "stream",
         bipartite: bool = False,
         sort: bool = False,
@@ -50,7 +55,14 @@ class Stream:
         rows = len(forms[0][1][1] if forms[0][0] == "text" else forms[0][1])
         source, destination, moment = zip(_columns, forms)
         self._core = _core.Stream.from_columns(
-            name, source, destination, moment, table(features, rows), bipartite, sort
+            name,
+            source,
+            destination,
+            moment,
+            table(features, rows),
+            node_table(node_features),
+            bipartite,
+            sort,
         )
         self._text = any(kind == "text" for kind, _ in forms[:2])
 
@@ -70,16 +82,19 @@ class Stream:
         features: Sequence[str] | str | None = None,
         **options: Any,
     ) -> Stream:
-        """A stream from a table that gives its columns by name: pandas, polars, pyarrow, a dict."""
-        known = column_names(data)
+        """A stream from a table: pandas, a dict, or what gives Arrow's capsules.
+
+        Polars, pyarrow and DuckDB give them (``__arrow_c_stream__``), and many others; their
+        columns are read where they lie.
+        """
+        columns = columns_of(data)
 
         def column(name: str, argument: str) -> Any:
-            if name not in known:
-                raise missing_column(name, known, argument)
-            return data[name]
+            if name not in columns:
+                raise missing_column(name, list(columns), argument)
+            return columns[name]
 
         names = [features] if isinstance(features, str) else list(features or [])
-        rows = [np.asarray(column(name, "features"), dtype=object) for name in names]
         found = [column(name, key) for name, key in ((src, "src"), (dst, "dst"), (time, "time"))]
         for name in (src, dst, time):
             if name in names:
@@ -88,12 +103,12 @@ class Stream:
                     column=name,
                     remedy="take it out of features=",
                 )
-        numbers = [_numbers(row, name) for row, name in zip(rows, names)]
+        rows = [numbers(column(name, "features"), name) for name in names]
         return cls(
             found[0],
             found[1],
             found[2],
-            np.stack(numbers, axis=1) if numbers else None,
+            np.stack(rows, axis=1) if rows else None,
             _columns=(src, dst, time),
             **options,
         )
@@ -118,6 +133,7 @@ class Stream:
     def from_tgb(cls, dataset: Any, **options: Any) -> Stream:
         """A stream from TGB's ``LinkPropPredDataset``, or PyG's version of it."""
         options.setdefault("name", getattr(dataset, "name", "tgb"))
+        options.setdefault("node_features", getattr(dataset, "node_feat", None))
         if hasattr(dataset, "get_TemporalData"):
             return cls.from_pyg(dataset.get_TemporalData(), **options)
         full = dataset.full_data
@@ -206,6 +222,10 @@ class Stream:
         columns = {name: column_dict(values) for name, values in self._table().items()}
         return polars.DataFrame(columns)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The events as a capsule of Arrow's C stream interface."""
+        return arrow_stream(self._table())
+
     def _table(self) -> dict[str, Array]:
         columns = {"src": self.sources, "dst": self.destinations, "time": self.times}
         features = self.features
@@ -222,11 +242,12 @@ class Stream:
         return self.inspect()._repr_html_()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kind, _ = self._core.clock()
         columns = (self.sources, self.destinations, self.times)
-        if len(self.node_features) and self.node_features.shape[1]:
-            raise TypeError("a stream with node features cannot be pickled: read it again")
-        options = {"name": self.name, "bipartite": self.bipartite}
+        options: dict[str, Any] = {"name": self.name, "bipartite": self.bipartite}
+        if self.node_features.shape[1]:
+            sides = self._core.sides()
+            destination = None if sides is None else sides == 1
+            options["node_features"] = (self.ids, destination, self.node_features)
         features = self.features
         return (_again, (*columns, features if features.shape[1] else None, options, self._text))
 
@@ -245,21 +266,6 @@ def shown(times: Array, kind: str, start: int) -> Array:
     return counted if kind == "integer" else counted.astype(f"M8[{kind}]")
 
 
-def column_names(data: Any) -> list[str]:
-    """The names of a table's columns."""
-    if hasattr(data, "column_names"):
-        return list(data.column_names)
-    if hasattr(data, "columns"):
-        return [name for name in data.columns]
-    if hasattr(data, "keys"):
-        return list(data.keys())
-    raise InputError(
-        f"{type(data).__name__} has no columns by name: give a table, or Stream(src, dst, time)",
-        problem="has no columns by name",
-        remedy="give a table, or Stream(src, dst, time)",
-    )
-
-
 def missing_column(name: str, known: list[str], argument: str) -> InputError:
     """What is said of a table without a column that is named by an argument."""
     remedy = f"name it with {argument}="
@@ -267,19 +273,6 @@ def missing_column(name: str, known: list[str], argument: str) -> InputError:
     return InputError(
         f"the table {problem}: {remedy}", problem=problem, remedy=remedy, column=name
     )
-
-
-def _numbers(values: Array, column: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        remedy = "choose other columns with features="
-        raise InputError(
-            f'column "{column}" holds no numbers, so it cannot be a feature; {remedy}',
-            problem="holds no numbers",
-            remedy=remedy,
-            column=column,
-        ) from None
 
 
 def read(

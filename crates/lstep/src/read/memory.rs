@@ -5,12 +5,13 @@
 
 use super::Result;
 use super::gather::{Gather, Part};
+use super::node_features::{NodeRows, no_side};
 use super::nodes::EMPTY_ID;
 use super::number::{Refusal, narrow};
 use super::times::Times;
 use super::{Dataset, ReadOptions, finish};
 use crate::error::{Error, InputFault, Remedy};
-use crate::event::{Clock, Instant, Names, NodeId, Side, Time, Unit};
+use crate::event::{Clock, Features, Instant, Names, NodeId, Side, Time, Unit};
 use std::mem;
 
 /// What a column counts as missing among dates: numpy's `NaT`, the smallest integer.
@@ -90,6 +91,63 @@ pub fn read_memory(table: &MemoryTable<'_>, options: &ReadOptions) -> Result<Dat
     let features = gather.take_features(width)?;
     let dataset = finish(gather, features, Vec::new(), options)?;
     Ok(Dataset { name: name.to_string(), ..dataset })
+}
+
+/// Features of nodes in memory: an id and a row of features for each node of the events.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryNodeTable<'a> {
+    /// What messages call the table.
+    pub name: &'a str,
+    /// Whose features: the column's name and its values.
+    pub id: (&'a str, Column<'a>),
+    /// On which side each of them stands, where an id may be both a source and a destination.
+    pub sides: Option<&'a [Side]>,
+    /// How many features each node has.
+    pub feature_width: usize,
+    /// The features, row after row.
+    pub features: &'a [f64],
+}
+
+/// Takes features of nodes from memory, by the rules for files of them: every node needs one row.
+/// Gives how many rows belong to no node, too.
+pub fn read_memory_node_features(
+    table: &MemoryNodeTable<'_>,
+    names: &Names,
+) -> Result<(Features, usize)> {
+    let MemoryNodeTable { name, id: (column, ids), sides, feature_width: width, features } = *table;
+    let rows = ids.len();
+    for (what, found) in [
+        ("ids and rows of features", features.len().checked_div(width).unwrap_or(rows)),
+        ("ids and sides", sides.map_or(rows, <[Side]>::len)),
+    ] {
+        if found != rows {
+            return Err(Error::LengthMismatch { what, left: rows, right: found });
+        }
+    }
+    if names.separated() && sides.is_none() {
+        return Err(no_side(name).into());
+    }
+    let mut found = NodeRows::new(name, names, width);
+    let mut narrowed = vec![0.0; width];
+    for row in 0..rows {
+        let shown = ids.show(row);
+        if matches!(ids, Column::Float(_) | Column::Instant(..)) {
+            let refusal = Refusal::with("is not an id", Remedy::WriteIds);
+            return Err(refused(name, row, column, shown, refusal).into());
+        }
+        if shown.is_empty() {
+            return Err(refused(name, row, column, shown, EMPTY_ID).into());
+        }
+        for (place, narrowed) in narrowed.iter_mut().enumerate() {
+            let value = features[row * width + place];
+            *narrowed = narrow(value).map_err(|refusal| {
+                refused(name, row, &format!("feature {place}"), value.to_string(), refusal)
+            })?;
+        }
+        let side = sides.map_or(Side::Source, |sides| sides[row]);
+        found.add(&shown, side, &narrowed, row as u64)?;
+    }
+    found.finish()
 }
 
 /// Pairs to be asked about, in any order.
@@ -297,6 +355,52 @@ mod tests {
         let empty = table(Column::Integer(&[]), Column::Integer(&[]), Column::Integer(&[]));
         assert!(said(&empty).contains("has no events"), "{}", said(&empty));
     }
+
+    #[test]
+    fn features_of_nodes_follow_the_rules_for_files() {
+        let ids = Column::Integer(&[5, 3]);
+        let events = table(ids, Column::Integer(&[9, 5]), Column::Integer(&[1, 2]));
+        let names = read_memory(&events, &ReadOptions::default()).expect("a good table").names;
+        let nodes = MemoryNodeTable {
+            name: "people",
+            id: ("id", Column::Integer(&[9, 4, 3, 5])),
+            sides: None,
+            feature_width: 2,
+            features: &[9.0, 9.5, 4.0, 4.5, 3.0, 3.5, 5.0, 5.5],
+        };
+        let (found, unused) = read_memory_node_features(&nodes, &names).expect("a good table");
+        assert_eq!(unused, 1);
+        // Nodes are numbered by appearance: 5, 9, 3.
+        assert_eq!(found.values(), [5.0, 5.5, 9.0, 9.5, 3.0, 3.5]);
+        let said = |table: &MemoryNodeTable<'_>, names: &Names| {
+            read_memory_node_features(table, names).expect_err("refused").to_string()
+        };
+        let missing =
+            MemoryNodeTable { id: ("id", Column::Integer(&[9, 3])), features: &[0.5; 4], ..nodes };
+        assert!(said(&missing, &names).contains("without a row of features"));
+        let twice =
+            MemoryNodeTable { id: ("id", Column::Integer(&[9, 9])), features: &[0.5; 4], ..nodes };
+        assert!(said(&twice, &names).contains("line 2: \"9\" has a second row"));
+        let short = MemoryNodeTable { features: &[0.5; 4], ..nodes };
+        assert!(said(&short, &names).contains("ids and rows of features: 4 and 2"));
+        let infinite = MemoryNodeTable { features: &[f64::INFINITY; 8], ..nodes };
+        assert!(said(&infinite, &names).contains("line 1, column \"feature 0\""));
+        let decimal = MemoryNodeTable { id: ("id", Column::Float(&[0.5; 4])), ..nodes };
+        assert!(said(&decimal, &names).contains("is not an id"));
+
+        let options = ReadOptions { bipartite: true, ..ReadOptions::default() };
+        let names = read_memory(&events, &options).expect("a good table").names;
+        assert!(said(&nodes, &names).contains("column \"side\""), "{}", said(&nodes, &names));
+        let (source, destination) = (Side::Source, Side::Destination);
+        let nodes = MemoryNodeTable {
+            id: ("id", Column::Integer(&[5, 9, 3, 5])),
+            sides: Some(&[destination, destination, source, source]),
+            ..nodes
+        };
+        let (found, _) = read_memory_node_features(&nodes, &names).expect("a good table");
+        assert_eq!(found.values()[..2], [5.0, 5.5]);
+    }
+
     #[test]
     fn pairs_keep_the_order_in_which_they_stand() {
         let (from, to) = (Column::Integer(&[5, 3, 5]), Column::Integer(&[1, 5, 2]));

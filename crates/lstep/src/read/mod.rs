@@ -62,7 +62,10 @@ mod write;
 
 pub use doctor::{Diagnosis, diagnose};
 pub use faults::{FaultCount, LeftOut};
-pub use memory::{Column, MemoryPairs, MemoryTable, read_memory, read_memory_pairs};
+pub use memory::{
+    Column, MemoryNodeTable, MemoryPairs, MemoryTable, read_memory, read_memory_node_features,
+    read_memory_pairs,
+};
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};

@@ -111,14 +111,15 @@ pub(super) fn side_column(
 ) -> Result<Option<usize>, InputFault> {
     let place = header.iter().position(|name| name.eq_ignore_ascii_case("side"));
     if names.separated() && place.is_none() {
-        let problem = "has no column \"side\", but an id may be both a source and a destination";
-        return Err(InputFault::new(
-            file,
-            problem,
-            "add a column \"side\" with source or destination",
-        ));
+        return Err(no_side(file));
     }
     Ok(place)
+}
+
+/// What is said where the names need sides and there are none.
+pub(super) fn no_side(file: &str) -> InputFault {
+    let problem = "has no column \"side\", but an id may be both a source and a destination";
+    InputFault::new(file, problem, "add a column \"side\" with source or destination")
 }
 
 fn read_text(input: Input<'_>, names: &Names) -> Result<(Features, usize)> {

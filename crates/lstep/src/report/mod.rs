@@ -29,5 +29,5 @@ pub use bound::bound_page;
 pub use comparison::comparison_page;
 pub use evaluation::evaluation_page;
 pub use page::{Cell, Page, Table};
-pub use run::run_page;
+pub use run::{page_of_run, run_page};
 pub use scale::{Axis, Scale};

@@ -30,7 +30,15 @@ pub fn run_page(
     trained: &TrainedRun,
     evaluated: &EvaluationWithBaselines,
 ) -> Result<String> {
-    let epochs = folder.epochs()?;
+    page_of_run(&folder.epochs()?, trained, evaluated)
+}
+
+/// The same for a run that is in no folder; its epochs are what [`TrainedRun::epochs`] gives.
+pub fn page_of_run(
+    epochs: &[EpochReport],
+    trained: &TrainedRun,
+    evaluated: &EvaluationWithBaselines,
+) -> Result<String> {
     let Some(main) = evaluated.model.results.first() else {
         return Err(Error::setting(
             "asked",
@@ -51,7 +59,7 @@ pub fn run_page(
         "Learning",
         "A line of metrics.jsonl for each epoch; the best epoch is the one that is evaluated.",
     );
-    page.charts(learning(&epochs));
+    page.charts(learning(epochs));
     let shown: Vec<&ScoreLog> = evaluated
         .model
         .records
@@ -80,7 +88,7 @@ pub fn run_page(
         "Time",
         "Wall-clock time on the machine that trained and evaluated; no result depends on it.",
     );
-    page.charts([phases(trained, evaluated, &epochs), pace(&epochs)]);
+    page.charts([phases(trained, evaluated, epochs), pace(epochs)]);
     page.section("Statistics of the data", &stats_about(trained));
     let clock = stream::display_clock(&stream.clock, stream.log.events());
     page.charts(stream::charts(stream.log.events(), &clock, trained.split()));

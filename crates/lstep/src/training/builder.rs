@@ -4,7 +4,7 @@ use super::{RunFolder, TrainEvent, TrainedRun, TrainingRun};
 use crate::error::{Error, Result};
 use crate::model::ModelConfig;
 use crate::protocol::Protocol;
-use crate::settings::{DataConfig, RunConfig, difference};
+use crate::settings::{DataConfig, Purpose, RunConfig, difference};
 use crate::stream::Stream;
 use std::borrow::Cow;
 use std::fmt;
@@ -34,6 +34,7 @@ pub struct Training<'a> {
     data: DataConfig,
     model: Option<ModelConfig>,
     preset: Option<String>,
+    purpose: Option<Purpose>,
     protocol: Option<Protocol>,
     keys: Vec<String>,
     folder: Option<RunFolder>,
@@ -49,6 +50,7 @@ impl<'a> Training<'a> {
             data: DataConfig::default(),
             model: None,
             preset: None,
+            purpose: None,
             protocol: None,
             keys: Vec::new(),
             folder: None,
@@ -72,6 +74,12 @@ impl<'a> Training<'a> {
     /// The settings that the model's authors used for a dataset.
     pub fn preset(mut self, dataset: impl Into<String>) -> Training<'a> {
         self.preset = Some(dataset.into());
+        self
+    }
+
+    /// What the run is for; a benchmark unless it is said.
+    pub fn purpose(mut self, purpose: Purpose) -> Training<'a> {
+        self.purpose = Some(purpose);
         self
     }
 
@@ -114,7 +122,9 @@ impl<'a> Training<'a> {
 
     /// All settings, resolved.
     pub fn config(&self) -> Result<RunConfig> {
-        let mut builder = RunConfig::builder(self.data.clone()).preset(self.preset.as_deref());
+        let mut builder = RunConfig::builder(self.data.clone())
+            .preset(self.preset.as_deref())
+            .purpose(self.purpose);
         if let Some(model) = &self.model {
             builder = builder.model_config(model.clone());
         }
@@ -226,6 +236,20 @@ mod tests {
         let other = training(&stream).set("train.seed", 9).folder(&folder).run();
         let error = other.err().expect("another run").to_string();
         assert!(error.contains("other settings") && error.contains("train.seed"), "{error}");
+    }
+
+    #[test]
+    fn what_a_run_is_for_settles_what_the_settings_builder_settles_for_it() {
+        let stream = stream();
+        let ranking = training(&stream).purpose(Purpose::Ranking).config().expect("known");
+        let built = RunConfig::builder(DataConfig::default())
+            .model("graphmixer")
+            .purpose(Purpose::Ranking)
+            .set(&["train.epochs=2", "protocol.step=50", "model.layers=1"].map(String::from))
+            .build()
+            .expect("known");
+        assert_eq!(ranking, built);
+        assert_eq!(training(&stream).config().expect("known").purpose, Purpose::Benchmark);
     }
 
     #[test]

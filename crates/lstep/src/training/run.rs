@@ -8,8 +8,7 @@ use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
 use crate::read::Dataset;
 use crate::results::TrainingSummary;
-use crate::results::{Calibration, Outcome};
-use crate::results::{EvaluationReport, ResultRow, TiesReport};
+use crate::results::{Calibration, EpochReport, EvaluationReport, Outcome, ResultRow, TiesReport};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
@@ -105,6 +104,11 @@ impl TrainedRun {
             RunStore::Folder(folder) => folder.calibration(),
             RunStore::Memory(_) => Ok(None),
         }
+    }
+
+    /// What every epoch did.
+    pub fn epochs(&self) -> Result<Vec<EpochReport>> {
+        self.store.epochs()
     }
 
     /// What came before training, in seconds.
