@@ -19,3 +19,4 @@ mod report;
 mod scoring;
 mod tgb;
 mod training;
+mod workers;
