@@ -18,8 +18,10 @@ pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
     } else {
         show(comparison)?;
         say(format!(
-            "Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at",
-            out.display()
+            "Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at\n\
+             Numbers without times: sha256 {}",
+            out.display(),
+            comparison.numbers_sha256()
         ))?;
     }
     let failed = comparison.failed.len();

@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
 use lstep::error::printable_line;
 use lstep::evaluation::KeptRanks;
-use lstep::model::ModelConfig;
+use lstep::model::{ModelConfig, Reduce};
 use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
@@ -114,21 +114,41 @@ pub struct Train {
 impl Train {
     /// Trains, evaluates, prints.
     pub fn run(&self) -> Result<()> {
+        self.run_sharing(None)
+    }
+
+    /// The same, shared with other processes. Only the first of them writes and prints.
+    pub fn run_on_ranks(&self, reduce: Box<dyn Reduce>) -> Result<()> {
+        self.run_sharing(Some(reduce))
+    }
+
+    fn run_sharing(&self, mut reduce: Option<Box<dyn Reduce>>) -> Result<()> {
+        let keeps = reduce.as_ref().is_none_or(|reduce| reduce.rank() == 0);
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let folder = RunFolder::new(
             self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?,
         );
         // Another writer is noticed before the events are read.
         let _resuming = match &self.resume {
-            Some(_) if folder.holds_a_run() => Some(folder.lock()?),
+            Some(_) if keeps && folder.holds_a_run() => Some(folder.lock()?),
             _ => None,
         };
         let keys = self.keys();
         let mut fit = match (&self.resume, &keys[..]) {
-            (None, keys) => self.begin(&folder, keys)?,
+            (None, keys) => self.begin(&folder, keys, reduce.take())?,
+            (Some(_), keys) if !keeps => TrainingRun::resume_beside(folder.clone(), keys)?,
             (Some(_), []) => TrainingRun::resume(folder.clone())?,
             (Some(_), keys) => TrainingRun::resume_longer(folder.clone(), keys)?,
         };
+        if let Some(reduce) = reduce {
+            fit = fit.share(reduce)?;
+        }
+        if !keeps {
+            return match train_showing(&mut fit)? {
+                true => Ok(()),
+                false => bail!(Stopped("Stopped.".into())),
+            };
+        }
         // The folder stays locked until the report is written.
         let _writing = folder.lock()?;
         let shown = self
@@ -227,7 +247,13 @@ impl Train {
         Ok(())
     }
 
-    fn begin(&self, folder: &RunFolder, keys: &[String]) -> Result<TrainingRun> {
+    /// Begins a run, in its folder if this process keeps it.
+    fn begin(
+        &self,
+        folder: &RunFolder,
+        keys: &[String],
+        reduce: Option<Box<dyn Reduce>>,
+    ) -> Result<TrainingRun> {
         let from = self.from.as_ref().map(RunFolder::new);
         let under = from.as_ref().map(RunFolder::config).transpose()?;
         let events: Vec<PathBuf> = match (&self.events[..], &under) {
@@ -277,7 +303,14 @@ impl Train {
         let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
         let seconds = started.elapsed().as_secs_f64();
-        let mut run = TrainingRun::begin(config, stream, folder.clone())?.having_read_for(seconds);
+        let run = match reduce {
+            None => TrainingRun::begin(config, stream, folder.clone())?,
+            Some(first) if first.rank() == 0 => {
+                TrainingRun::begin_sharing(config, stream, folder.clone(), first)?
+            }
+            Some(other) => TrainingRun::begin_beside(config, stream, other)?,
+        };
+        let mut run = run.having_read_for(seconds);
         if let Some(from) = &from {
             run.take_weights(from)?;
         }

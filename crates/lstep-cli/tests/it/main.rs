@@ -20,3 +20,4 @@ mod report;
 mod scoring;
 mod tgb;
 mod training;
+mod workers;

@@ -234,6 +234,8 @@ pub enum Remedy {
     RepeatComparison,
     /// Steps have too many events; this many would do.
     ShorterSteps(u64),
+    /// So many processes each need a lane of a batch.
+    Lanes(usize),
     /// These arguments do not apply.
     LeaveOut(&'static [Argument]),
     /// Negatives or questions of this kind belong to this protocol.
@@ -344,6 +346,10 @@ impl Remedy {
             Remedy::ShorterSteps(events) => format!(
                 "set fewer events, for example {}",
                 front.setting("protocol.step", &events.to_string())
+            ),
+            Remedy::Lanes(ranks) => format!(
+                "begin with at least one lane for each, {}, or start fewer ranks",
+                front.setting("train.lanes", &ranks.to_string())
             ),
             Remedy::LeaveOut(arguments) => {
                 let names: Vec<String> = arguments.iter().map(|&argument| say(argument)).collect();

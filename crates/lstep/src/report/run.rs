@@ -50,7 +50,7 @@ pub fn page_of_run(
     let title = format!("{} on {}", evaluated.model.name, stream.name);
     let mut page = Page::new(&title, &subtitle(trained, evaluated));
     headline(&mut page, evaluated, main);
-    if let Some(warning) = unfinished(trained, &epochs) {
+    if let Some(warning) = unfinished(trained, epochs) {
         page.warning(&warning);
     }
     page.section("Results on the test part", RESULTS);
@@ -94,7 +94,7 @@ pub fn page_of_run(
     page.charts(stream::charts(stream.log.events(), &clock, trained.split()));
     page.section("Settings and protocol", &protocol(trained));
     page.table(&questions(evaluated));
-    if let Some(command) = folder.command() {
+    if let Some(command) = trained.command() {
         page.paragraph(&format!("Made by lstep {} with:", evaluated.report.version));
         page.verbatim(&command);
     }

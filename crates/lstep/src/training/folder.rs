@@ -77,14 +77,21 @@ impl RunFolder {
     ///
     /// If another process, or another `RunFolder` of this one, has locked the folder.
     pub fn lock(&self) -> Result<Arc<FolderLock>> {
+        self.try_lock()?.ok_or_else(|| FolderLock::busy(&self.path))
+    }
+
+    /// The same; nothing if somebody else has locked the folder.
+    pub fn try_lock(&self) -> Result<Option<Arc<FolderLock>>> {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = held.upgrade() {
-            return Ok(lock);
+            return Ok(Some(lock));
         }
         fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, error))?;
-        let lock = Arc::new(FolderLock::acquire(&self.path)?);
+        let Some(lock) = FolderLock::try_acquire(&self.path)?.map(Arc::new) else {
+            return Ok(None);
+        };
         *held = Arc::downgrade(&lock);
-        Ok(lock)
+        Ok(Some(lock))
     }
 
     /// The events that the run is about; nothing for runs of earlier versions, whose file may not

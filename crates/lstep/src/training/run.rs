@@ -102,7 +102,15 @@ impl TrainedRun {
     pub fn calibration(&self) -> Result<Option<Calibration>> {
         match &self.store {
             RunStore::Folder(folder) => folder.calibration(),
-            RunStore::Memory(_) => Ok(None),
+            RunStore::Memory(_) | RunStore::Elsewhere => Ok(None),
+        }
+    }
+
+    /// The command that began it, if one did.
+    pub fn command(&self) -> Option<String> {
+        match &self.store {
+            RunStore::Folder(folder) => folder.command(),
+            RunStore::Memory(_) | RunStore::Elsewhere => None,
         }
     }
 
