@@ -232,9 +232,12 @@ fn pages_hold_what_the_committed_json_says() {
             }
         }
     }
+    if std::env::var_os("LSTEP_WRITE").is_some() {
+        return;
+    }
     assert!(
         stale.is_empty(),
-        "written anew, or to be written with LSTEP_WRITE=1 cargo test -p lstep --test it -- \
+        "write them anew with LSTEP_WRITE=1 cargo test -p lstep --test it -- \
          results_docs:\n{}",
         stale.join("\n")
     );
