@@ -120,6 +120,9 @@ fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
         cells.push(row.lead.as_ref().map_or("-".into(), |lead| table.metric.lead(lead)));
         shown.row(cells);
     }
+    if comparison.datasets.len() == 1 {
+        return shown;
+    }
     let ranks = table.average_ranks.iter().map(|rank| format!("{rank:.2} "));
     shown.row(
         std::iter::once("avg. rank".to_string()).chain(ranks).chain([String::new()]).collect(),

@@ -37,19 +37,38 @@ pub struct Diagnosis {
     pub hints: Vec<String>,
 }
 
-/// Looks at all rows of a table of text, whatever is wrong with them. Nothing for Parquet, standard
-/// input and streams in several files.
+/// Looks at all rows of tables of text, whatever is wrong with them. Nothing for Parquet and
+/// standard input.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or its columns cannot be told apart.
+/// If a file cannot be read, or its columns cannot be told apart.
 pub fn diagnose(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Option<Diagnosis>> {
-    let path = path.as_ref();
+    let files = super::files_of_stream(path.as_ref(), options)?;
+    let mut whole: Option<Diagnosis> = None;
+    for file in &files {
+        let Some(mut found) = diagnose_file(file, options)? else { continue };
+        if files.len() > 1 {
+            let name = file.display().to_string();
+            found.faults.iter_mut().for_each(|fault| fault.file = Some(name.clone()));
+        }
+        match &mut whole {
+            None => whole = Some(found),
+            Some(whole) => {
+                whole.rows += found.rows;
+                whole.good_rows += found.good_rows;
+                whole.faults.extend(found.faults);
+                found.hints.retain(|hint| !whole.hints.contains(hint));
+                whole.hints.extend(found.hints);
+            }
+        }
+    }
+    Ok(whole)
+}
+
+fn diagnose_file(path: &Path, options: &ReadOptions) -> Result<Option<Diagnosis>> {
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
     if format == Format::Parquet || is_parquet(path) || super::input::is_standard_input(path) {
-        return Ok(None);
-    }
-    if path.is_dir() || !options.more.is_empty() {
         return Ok(None);
     }
     let Input { label, stream, compression, .. } = Input::open(path)?;
@@ -90,6 +109,8 @@ struct Doctor<'a> {
     /// Formats that all times so far could have which are neither numbers nor ISO 8601.
     formats: Vec<(&'static str, TimeFormat)>,
     odd_times: u64,
+    /// Dates with a time of day that name their zone, and those that do not.
+    zones: [u64; 2],
     nulls: u64,
     decimal_ids: u64,
     /// Ids of both sides, as long as they are small integers.
@@ -141,6 +162,7 @@ impl<'a> Doctor<'a> {
                 .filter_map(|text| Some((*text, TimeFormat::new(text)?)))
                 .collect(),
             odd_times: 0,
+            zones: [0; 2],
             nulls: 0,
             decimal_ids: 0,
             sides: Some(Default::default()),
@@ -267,7 +289,14 @@ impl<'a> Doctor<'a> {
         let (manner, time) = match (number, date) {
             (Some(time), _) => (Manner::Number, time),
             (None, date) => match date() {
-                Some(time) => (Manner::Date, time),
+                Some(time) => {
+                    // A day alone has no zone, and needs none.
+                    if let Some(clock) = text.get(11..) {
+                        let named = clock.contains(['Z', 'z', '+', '-']);
+                        self.zones[usize::from(!named)] += 1;
+                    }
+                    (Manner::Date, time)
+                }
                 None if text.is_empty() => return self.note(column, "is empty", text),
                 None => {
                     self.guess_format(text);
@@ -319,6 +348,12 @@ impl<'a> Doctor<'a> {
             hints.push(format!(
                 "times can be read if their format is given: {}",
                 formats.join(" or ")
+            ));
+        }
+        let [named, bare] = self.zones;
+        if named > 0 && bare > 0 {
+            hints.push(format!(
+                "{named} times name their zone and {bare} do not: those are taken as UTC"
             ));
         }
         if self.nulls > 0 {
@@ -405,6 +440,23 @@ mod tests {
     }
 
     #[test]
+    fn faults_of_several_files_are_told_with_their_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("a.csv", "u,i,ts\n1,2,1\n,2,2\n"), ("b.csv", "u,i,ts\n1,2,x\n")] {
+            std::fs::write(folder.path().join(name), text).expect("written");
+        }
+        let found = diagnose(folder.path(), &ReadOptions::default()).expect("read").expect("text");
+        assert_eq!((found.rows, found.good_rows), (3, 1));
+        let files: Vec<bool> = found
+            .faults
+            .iter()
+            .zip(["a.csv", "b.csv"])
+            .map(|(fault, name)| fault.file.as_deref().is_some_and(|file| file.ends_with(name)))
+            .collect();
+        assert_eq!(files, [true, true]);
+    }
+
+    #[test]
     fn what_looks_odd_is_hinted_at() {
         let rows: String =
             (0..200).map(|n| format!("{},{},{n}\n", n % 7, (n + 1) % 5 + 50)).collect();
@@ -412,6 +464,9 @@ mod tests {
         let rows: String = (0..200).map(|n| format!("{},{},{n}\n", n % 6, (n + 1) % 6)).collect();
         let hints = diagnosed(&format!("u,i,ts\n{rows}")).hints;
         assert!(hints[0].contains("bipartite"), "{hints:?}");
+        let zones = "u,i,ts\n1,2,2021-03-04T10:00:00+01:00\n1,2,2021-03-04 12:00\n";
+        assert!(diagnosed(zones).hints[0].contains("1 times name their zone and 1 do not"));
+        assert!(diagnosed("u,i,ts\n1,2,2021-03-04\n1,2,2021-03-04 12:00Z\n").hints.is_empty());
         let hints = diagnosed("u,i,ts\nNULL,17.0,1\n").hints;
         assert!(hints[0].contains("NULL") && hints[1].contains(".0"), "{hints:?}");
     }
