@@ -1,6 +1,6 @@
 """What Python costs beside the command, and beside a model's own time.
 
-    python crates/lstep-py/benches/overhead.py --command target/release/lstep --uci uci/events.csv.gz
+    python crates/lstep-py/benches/overhead.py --command target/release/lstep --uci events.csv.gz
 
 Four figures, each as wall-clock and processor seconds, the fastest of some turns:
 
@@ -85,13 +85,14 @@ def outside(stream, protocol, turns):
 def row(what, python, command):
     said = f"{what:44} Python {python[0]:7.2f} s wall, {python[1]:7.2f} s processor"
     if command is not None:
-        said += f"; beside it {command[0]:7.2f} s, {command[1]:7.2f} s: {python[0] / command[0]:.2f}"
+        ratio = python[0] / command[0]
+        said += f"; beside it {command[0]:7.2f} s, {command[1]:7.2f} s: {ratio:.2f}"
     print(said, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--command", help="the command, built with --release; without it Python alone")
+    parser.add_argument("--command", help="the command, built for release; else Python alone")
     parser.add_argument("--uci", help="uci's events; without it a generated stream of its size")
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument("--pairs", type=int, default=1_000_000)
@@ -154,7 +155,8 @@ def main():
     command = None
     if args.command:
         out = str(folder / "top.parquet")
-        command, _ = fastest(args.turns, lambda: run("--all", "--top", "10", "--out", out), children)
+        ask_all = ("--all", "--top", "10", "--out", out)
+        command, _ = fastest(args.turns, lambda: run(*ask_all), children)
     row(f"top 10 of {len(found) // 10:,} sources", python, command)
 
 
