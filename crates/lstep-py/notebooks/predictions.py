@@ -2,7 +2,7 @@
 # # From a table to predictions
 #
 # An engineer has a table of who bought what and when, and wants to know what comes next. Open this
-# file in Jupyter or VS Code: the `%%` lines are cells.
+# file in VS Code: the `%%` lines are cells. `ipynb.py` beside it makes notebooks for Jupyter.
 
 # %%
 import numpy as np
@@ -33,8 +33,16 @@ stream.inspect()
 lstep.evaluate(stream, ["edgebank", "poptrack"], negatives="random")
 
 # %%
-model = lstep.train(stream, "lstep-pair", epochs=1, settings={"protocol.step": 200})
-model.evaluate(negatives="random", baselines=True)
+model = lstep.train(stream, epochs=1, step=200)
+found = model.evaluate(baselines=True)
+print(found.best("mrr"))
+found
+
+# %% [markdown]
+# The whole report, as the command writes it to `report.html`.
+
+# %%
+model.report()
 
 # %% [markdown]
 # Pairs are scored by name. A source that nobody has seen is a newcomer.

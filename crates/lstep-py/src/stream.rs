@@ -11,7 +11,7 @@ use lstep::read::{
 use lstep::settings::DataConfig;
 use lstep::stream::inspect;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::collections::HashMap;
@@ -24,12 +24,16 @@ pub struct Stream {
     pub inner: Arc<lstep::stream::Stream>,
     pub data: DataConfig,
     ignored: Vec<String>,
+    unused_node_rows: usize,
+    left_out: LeftOut,
 }
 
 impl Stream {
     fn of(dataset: Dataset, data: DataConfig) -> Stream {
         let ignored = dataset.ignored_columns.clone();
-        Stream { inner: Arc::new(lstep::stream::Stream::from(dataset)), data, ignored }
+        let (unused_node_rows, left_out) = (dataset.unused_node_rows, dataset.left_out.clone());
+        let inner = Arc::new(lstep::stream::Stream::from(dataset));
+        Stream { inner, data, ignored, unused_node_rows, left_out }
     }
 }
 
@@ -77,34 +81,17 @@ impl Stream {
         Ok(Stream::of(raise(py, dataset)?, DataConfig { bipartite, sort, ..Default::default() }))
     }
 
-    /// Reads a file, as the command does.
+    /// Reads a file, as the command does. Options are the settings of `data`, as JSON.
     #[staticmethod]
-    #[pyo3(signature = (path, src, dst, time, features, node_features, bipartite, sort))]
-    fn read(
-        py: Python<'_>,
-        path: PathBuf,
-        src: Option<String>,
-        dst: Option<String>,
-        time: Option<String>,
-        features: Option<String>,
-        node_features: Option<PathBuf>,
-        bipartite: bool,
-        sort: bool,
-    ) -> PyResult<Stream> {
-        let data = DataConfig {
-            events: path,
-            src,
-            dst,
-            time,
-            features,
-            node_features,
-            bipartite,
-            sort,
-            ..DataConfig::default()
-        };
-        let options = data.options();
+    #[pyo3(signature = (path, options))]
+    fn read(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Stream> {
         refuse_child()?;
-        let dataset = py.detach(|| read(&data.events, &options));
+        let data: DataConfig = serde_json::from_str(options).map_err(|error| {
+            let said = error.to_string();
+            PyTypeError::new_err(said.split(" at line ").next().unwrap_or_default().to_string())
+        })?;
+        let data = DataConfig { events: path, ..data };
+        let dataset = py.detach(|| read(&data.events, &data.options()));
         Ok(Stream::of(raise(py, dataset)?, data))
     }
 
@@ -142,8 +129,8 @@ impl Stream {
                 clock: self.inner.clock,
                 node_features: self.inner.log.node_features().clone(),
                 ignored_columns: self.ignored.clone(),
-                unused_node_rows: 0,
-                left_out: LeftOut::default(),
+                unused_node_rows: self.unused_node_rows,
+                left_out: self.left_out.clone(),
             };
             serde_json::to_string(&inspect(&dataset)).expect("a report is plain data")
         })

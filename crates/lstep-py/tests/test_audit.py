@@ -141,14 +141,17 @@ class TestPyTorch:
                 rows = self.mix(waves.flatten(1))
                 return rows / known.sum(1).max().clamp(min=1) if pad else rows
 
-            @torch.no_grad()
-            def score(self, past, queries):
-                sources, destinations, times = queries.pairs()
+            def logits(self, past, sources, destinations, times):
                 left = self.encode(past, sources, times, pads_to_longest)
                 right = self.encode(past, destinations, times, pads_to_longest)
                 met = torch.as_tensor(past.met(sources, destinations, times)[0])
                 both = torch.cat([left, right, met[:, None].float()], dim=1)
-                scores = self.head(both)[:, 0]
+                return self.head(both)[:, 0]
+
+            @torch.no_grad()
+            def score(self, past, queries):
+                sources, destinations, times = queries.pairs()
+                scores = self.logits(past, sources, destinations, times)
                 if filters_true:
                     asked = torch.as_tensor(np.isin(sources, destinations))
                     scores = scores - asked.float()
@@ -162,6 +165,45 @@ class TestPyTorch:
     def test_an_honest_mixer_passes_although_it_rounds(self, torch, stream, small_audit):
         found = lstep.audit(self.mixer(torch), stream, **small_audit)
         assert found.broken == [], found.explain()
+
+    def test_a_mixer_that_learns_from_its_batches_passes(self, torch, stream, small_audit):
+        """A module has a ``train(mode)`` of its own, so the hook stands in a class around it."""
+
+        class Learned:
+            name = "mixer"
+
+            def __init__(self):
+                self.network = TestPyTorch().mixer(torch)
+
+            def train(self, past, batches):
+                steps = torch.optim.Adam(self.network.parameters(), lr=1e-2)
+                for _ in range(2):
+                    for batch in batches:
+                        ends = [batch.sources, batch.negative_sources]
+                        others = [batch.destinations, batch.negative_destinations]
+                        logits = self.network.logits(
+                            past, np.concatenate(ends), np.concatenate(others),
+                            np.concatenate([batch.times, batch.times]),
+                        )
+                        labels = torch.arange(len(logits)) < len(batch)
+                        loss = torch.nn.functional.binary_cross_entropy_with_logits(
+                            logits, labels.float()
+                        )
+                        steps.zero_grad()
+                        loss.backward()
+                        steps.step()
+
+            def score(self, past, queries):
+                return self.network.score(past, queries)
+
+            def observe(self, events):
+                pass
+
+        asked = {"negatives": "random", "progress": False}
+        untrained, trained = lstep.evaluate(stream, [self.mixer(torch), Learned], **asked)
+        assert trained["ap"] > untrained["ap"] + 0.05 and trained["model"] == "mixer"
+        found = lstep.audit(Learned, stream, **small_audit)
+        assert found.broken == [] and found["after-training"].compared > 0, found.explain()
 
     def test_padding_to_the_longest_of_a_call_is_caught(self, torch, stream, small_audit):
         found = lstep.audit(self.mixer(torch, pads_to_longest=True), stream, **small_audit)

@@ -1,7 +1,13 @@
 """Python models under every protocol, and what a model may not do."""
 
+import os
 import pickle
+import signal
+import sys
 import threading
+import time
+import types
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -101,6 +107,101 @@ def test_what_score_raises_comes_out_as_it_was(stream):
     assert len(lstep.evaluate(stream, Wrong(lambda scores: scores.tolist())))
 
 
+def test_what_any_other_method_raises_comes_out_as_it_was(stream, small_audit):
+    class Mine(Exception):
+        pass
+
+    def fails(*_):
+        raise Mine("here")
+
+    for name in ("observe", "reset", "prepare", "train", "fork"):
+        body = {name: staticmethod(fails) if name == "train" else fails}
+        model = type("Model", (Honest,), body)
+        given = model() if name == "fork" else model
+        with pytest.raises(Mine, match="here"):
+            lstep.evaluate(stream, given, negatives="random", progress=False)
+    for name in ("save", "load"):
+        both = {"save": lambda self, path: None, "load": lambda self, path: None}
+        model = type("Model", (Honest,), {**both, name: lambda self, path: fails()})
+        with pytest.raises(Mine, match="here"):
+            lstep.audit(model, stream, **small_audit)
+    # Nothing is lost: the next call works.
+    assert len(lstep.evaluate(stream, Honest, negatives="random", progress=False)) == 1
+
+
+def test_arrays_given_to_a_past_may_be_of_any_kind(stream):
+    class Careless(Honest):
+        def score(self, past, queries):
+            sources, candidates, times = queries.pairs()
+            expected = past.met(sources, candidates, times)[0]
+            twice = np.repeat(sources, 2)[::2]
+            twice.flags.writeable = False
+            assert (past.met(twice, candidates, times)[0] == expected).all()
+            for wrong in (sources.astype(float), sources.tolist(), sources[:, None], None):
+                with pytest.raises(TypeError):
+                    past.met(wrong, candidates, times)
+            for time in (np.nan, np.inf):
+                with pytest.raises(ValueError, match="ask about times up to that"):
+                    past.degree(sources, np.full_like(times, time))
+            nobody = np.full_like(sources, -5)
+            assert not past.degree(nobody, times).any()
+            return expected
+
+    assert lstep.evaluate(stream, Careless, negatives="random", progress=False)[0]["ap"] > 0.5
+
+
+def test_ctrl_c_stops_cleanly(stream):
+    class Slow(Honest):
+        def score(self, past, queries):
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.01)
+            return super().score(past, queries)
+
+    with pytest.raises(KeyboardInterrupt):
+        lstep.evaluate(stream, Slow, progress=False)
+    # Models of the library run without Python; the signal comes while they do.
+    for work in (
+        lambda: lstep.train(stream, "lstep-pair", epochs=10_000, step=50, progress=False),
+        lambda: lstep.evaluate(stream, ["edgebank"] * 10_000, progress=False),
+    ):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        timer.join()
+    assert len(lstep.evaluate(stream, "edgebank", progress=False)) == 3
+
+
+def test_progress_is_shown_by_tqdm_if_it_is_there(stream, monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, desc, leave):
+            self.total, self.desc, self.n, self.closed = total, desc, 0, False
+            bars.append(self)
+
+        def update(self, more):
+            self.n += more
+
+        def close(self):
+            self.closed = True
+
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    lstep.evaluate(stream, [Honest, "edgebank"], negatives="random", progress=True)
+    assert [bar.desc for bar in bars][:2] == ["Honest", "edgebank (unlimited)"]
+    assert all(bar.closed and bar.n == bar.total > 0 for bar in bars)
+    model = lstep.train(stream, "lstep-pair", epochs=2, step=100, progress=True)
+    assert {"epoch 1", "epoch 2"} <= {bar.desc for bar in bars}
+    model.top_k(k=3, progress=True)
+    assert (bars[-1].desc, bars[-1].n) == ("sources", 150)
+    shown = len(bars)
+    lstep.evaluate(stream, Honest, progress=False)
+    assert len(bars) == shown
+
+
 def test_what_is_no_model_and_what_is_no_option_is_refused(stream):
     with pytest.raises(TypeError, match=r"score\(past, queries\)"):
         lstep.evaluate(stream, object())
@@ -186,3 +287,36 @@ def test_errors_are_pickled_with_their_fields():
         lstep.Stream([1, 2], [1, 2], [5, 4])
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value) and again.row == 1
+
+
+def test_results_are_pickled(stream, small_audit):
+    for found in (
+        lstep.evaluate(stream, Honest, progress=False),
+        lstep.audit(Honest, stream, **small_audit),
+        lstep.negatives(stream, "stream", negatives="random")[0],
+        stream.inspect(),
+    ):
+        again = pickle.loads(pickle.dumps(found))
+        assert repr(again) == repr(found) and type(again) is type(found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_jobs_in_a_forked_process_are_refused_and_do_not_hang(stream):
+    lstep.evaluate(stream, Honest, negatives="random", progress=False)
+    with get_context("fork").Pool(1) as pool:
+        for job in (_evaluate, _audit, _train):
+            with pytest.raises(RuntimeError, match="spawn"):
+                pool.apply_async(job, (stream,)).get(60)
+
+
+def _evaluate(stream):
+    lstep.evaluate(stream, Honest, progress=False)
+
+
+def _audit(stream):
+    lstep.audit(Honest, stream, progress=False)
+
+
+def _train(stream):
+    lstep.train(stream, "edgebank", progress=False)

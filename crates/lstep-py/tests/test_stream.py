@@ -101,26 +101,6 @@ def test_integers_of_any_library_are_integers():
         assert stream.sources.tolist() == [3, 1] and stream.times.tolist() == [10, 20]
 
 
-def test_temporal_data_and_benchmark_datasets_are_known_by_their_shape():
-    class TemporalData:
-        src, dst, t = np.array([0, 1]), np.array([2, 2]), np.array([5, 6])
-        msg = np.array([[0.5, 1.0], [2.0, 3.0]], dtype=np.float32)
-
-    stream = lstep.Stream.from_pyg(TemporalData())
-    assert stream.features.shape == (2, 2)
-
-    class LinkPropPredDataset:
-        name = "tgbl-wiki"
-        full_data = {
-            "sources": np.array([0, 1]),
-            "destinations": np.array([2, 2]),
-            "timestamps": np.array([5, 6]),
-            "edge_feat": None,
-        }
-
-    assert lstep.Stream.from_tgb(LinkPropPredDataset()).name == "tgbl-wiki"
-
-
 def test_a_stream_goes_back_into_tables():
     stream = lstep.Stream(FROM, TO, [1, 2, 3, 4], features=np.eye(4))
     for library in ("pandas", "polars"):
@@ -146,8 +126,23 @@ def test_a_file_is_read_as_the_command_reads_it(tmp_path):
     assert stream.name == "letters" and stream.sources.tolist() == ["ann", "bob"]
     with pytest.raises(lstep.InputError, match="name it with time="):
         lstep.read(path, src="who", dst="whom")
-    with pytest.raises(FileNotFoundError if False else OSError):
+    with pytest.raises(OSError, match="absent.csv"):
         lstep.read(tmp_path / "absent.csv")
+    with pytest.raises(TypeError, match="unknown field `tme`"):
+        lstep.read(path, tme="when")
+
+
+def test_a_file_with_faults_is_read_without_them_if_that_is_wished(tmp_path):
+    path = tmp_path / "letters.csv"
+    path.write_text("who;whom;when\nann;bob;1\nann;bob;1\nbob;cid;never\ncid;ann;3\n")
+    columns = {"src": "who", "dst": "whom", "time": "when", "separator": ";"}
+    stream = lstep.read(path, **columns, skip_bad=True, dedup=True)
+    assert stream.sources.tolist() == ["ann", "cid"]
+    left_out = stream.inspect()["left_out"]
+    assert left_out["duplicates"] == 1 and left_out["faults"][0]["example"] == "never"
+    with pytest.raises(lstep.InputError, match='column "when": "never" is not a time') as caught:
+        lstep.read(path, **columns)
+    assert "time=" in caught.value.remedy
 
 
 class TestRefused:
@@ -201,6 +196,35 @@ class TestRefused:
         with pytest.raises(lstep.InputError, match="name it with src="):
             lstep.Stream.from_pandas(frame, src="user")
 
+    def test_object_columns(self):
+        pandas = pytest.importorskip("pandas")
+        mixed = pandas.DataFrame({"src": ["a", 7, "b"], "dst": [1, 2, 3], "time": [1, 2, 3]})
+        assert lstep.Stream.from_pandas(mixed).sources.tolist() == ["a", "7", "b"]
+        for cell, name in (([1], "list"), ({}, "dict"), (1.5, "float"), (b"x", "bytes")):
+            bad = mixed.assign(src=pandas.Series(["a", cell, "b"], dtype=object))
+            with pytest.raises(lstep.InputError, match=f'row 1, column "src": holds {name}'):
+                lstep.Stream.from_pandas(bad)
+        never = mixed.assign(time=pandas.Series(["2021-03-04", pandas.NaT, None], dtype=object))
+        with pytest.raises(lstep.InputError, match='row 1, column "time"'):
+            lstep.Stream.from_pandas(never)
+        twice = pandas.DataFrame([[1, 2, 3, 4]], columns=["src", "src", "dst", "time"])
+        with pytest.raises(lstep.InputError, match="whole table"):
+            lstep.Stream.from_pandas(twice)
+
+    def test_what_is_no_column(self):
+        for value, said in (("abc", "is str"), (7, "is int"), (None, "is NoneType")):
+            with pytest.raises(lstep.InputError, match=said):
+                lstep.Stream(value, [1], [1])
+        with pytest.raises(lstep.InputError, match="no columns by name"):
+            lstep.Stream.from_table([1, 2])
+
+    def test_times_that_are_none(self):
+        for times in (["soon", "later"], [True, "x"], np.array([1j, 2]), [{}, {}]):
+            with pytest.raises(lstep.InputError, match='column "time"'):
+                lstep.Stream([1, 2], [1, 2], times)
+        with pytest.raises(lstep.InputError, match="finite"):
+            lstep.Stream([1, 2], [1, 2], [0.0, np.inf])
+
     def test_features_that_are_no_numbers(self):
         with pytest.raises(lstep.InputError, match="features="):
             lstep.Stream([1, 2], [1, 2], [1, 2], features=[["a"], ["b"]])
@@ -214,3 +238,79 @@ def test_arrays_may_be_strided_read_only_and_of_other_types():
     stream = lstep.Stream(wide[::2], wide[1::2].astype(np.uint16), wide[::2].astype(">i8"))
     assert stream.sources.tolist() == list(range(0, 20, 2))
     assert stream.times.tolist() == list(range(0, 20, 2))
+
+
+class TestNodeFeatures:
+    """Features of nodes from memory: by id, whatever holds them."""
+
+    ROWS = {"ann": [1.0, 0.5], "bob": [2.0, 0.25], "cid": [3.0, 0.0]}
+
+    def stream(self, features, **options):
+        return lstep.Stream(FROM, TO, [1, 2, 3, 4], node_features=features, **options)
+
+    def check(self, stream):
+        for name, row in zip(stream.ids, stream.node_features.tolist()):
+            assert row == self.ROWS[name]
+
+    def test_a_dict_and_every_table_give_the_same(self):
+        self.check(self.stream({**self.ROWS, "nobody": [9.0, 9.0]}))
+        table = {"who": list(self.ROWS), "a": [1.0, 2.0, 3.0], "b": [0.5, 0.25, 0.0]}
+        for library in ("pandas", "polars"):
+            self.check(self.stream(pytest.importorskip(library).DataFrame(table)))
+        self.check(self.stream(pytest.importorskip("pyarrow").table(table)))
+
+    def test_an_array_has_a_row_for_each_integer(self):
+        features = np.arange(8.0).reshape(4, 2)
+        stream = lstep.Stream([3, 1], [1, 2], [1, 2], node_features=features[:, ::-1])
+        assert stream.ids.tolist() == [3, 1, 2]
+        assert stream.node_features.tolist() == [[7, 6], [3, 2], [5, 4]]
+
+    def test_models_see_them_and_pickles_keep_them(self):
+        seen = []
+
+        class Curious:
+            def score(self, past, queries):
+                seen.append(past.node_features(queries.sources))
+                return np.zeros(len(queries.candidates))
+
+            def observe(self, events):
+                pass
+
+        stream = self.stream(self.ROWS)
+        again = pickle.loads(pickle.dumps(stream))
+        self.check(again)
+        draw = np.random.default_rng(0)
+        ends = draw.integers(0, 30, (2, 1_000))
+        features = np.arange(30.0).reshape(30, 1)
+        wide = lstep.Stream(*ends, np.arange(1_000), node_features=features)
+        lstep.evaluate(wide, Curious, negatives="random", progress=False)
+        assert seen[0].shape == (len(seen[0]), 1) and seen[0].any()
+
+    def test_two_kinds_of_nodes_need_sides(self):
+        with pytest.raises(lstep.InputError, match='"side"'):
+            self.stream(self.ROWS, bipartite=True)
+        pandas = pytest.importorskip("pandas")
+        sides = [("ann", "source"), ("bob", "source"), ("cid", "source")]
+        sides += [("ann", "destination"), ("bob", "destination"), ("cid", "destination")]
+        table = pandas.DataFrame(sides, columns=["id", "side"]).assign(f=[1, 2, 3, 4, 5, 6])
+        stream = self.stream(table, bipartite=True)
+        again = pickle.loads(pickle.dumps(stream))
+        for one in (stream, again):
+            assert dict(zip(one.sources, one.node_features[one.source_numbers, 0])) == {
+                "ann": 1, "bob": 2, "cid": 3,
+            }
+            assert dict(zip(one.destinations, one.node_features[one.destination_numbers, 0])) == {
+                "bob": 5, "cid": 6, "ann": 4,
+            }
+
+    def test_what_is_missing_or_no_number_is_said(self):
+        with pytest.raises(lstep.InputError, match="without a row of features"):
+            self.stream({"ann": [1.0], "bob": [2.0]})
+        with pytest.raises(lstep.InputError, match="different lengths"):
+            self.stream({"ann": [1.0], "bob": [2.0, 3.0], "cid": [1.0]})
+        with pytest.raises(lstep.InputError, match='column "feature 0"'):
+            self.stream({"ann": [np.nan], "bob": [2.0], "cid": [1.0]})
+        with pytest.raises(lstep.InputError, match="not numbers"):
+            self.stream({"ann": ["x"], "bob": ["y"], "cid": ["z"]})
+        with pytest.raises(lstep.InputError, match="shape"):
+            self.stream(np.zeros(3))

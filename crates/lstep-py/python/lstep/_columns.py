@@ -110,7 +110,8 @@ def node_table(given: Any) -> NodeTable | None:
         rows = [as_array(row, f"node_features[{name!r}]") for name, row in given.items()]
         if len({row.shape for row in rows}) > 1:
             raise _no_table("has rows of different lengths", "give each node as many features")
-        return ("id", form(ids, "id")), None, table(np.array(rows).reshape(len(rows), -1), len(rows))
+        features = table(np.array(rows).reshape(len(rows), -1), len(rows))
+        return ("id", form(ids, "id")), None, features
     if isinstance(given, np.ndarray) or hasattr(given, "detach"):
         rows = as_array(given, "node_features")
         if rows.ndim != 2:

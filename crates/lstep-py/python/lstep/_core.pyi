@@ -54,16 +54,7 @@ class Stream:
         sort: bool,
     ) -> Stream: ...
     @staticmethod
-    def read(
-        path: str,
-        src: str | None,
-        dst: str | None,
-        time: str | None,
-        features: str | None,
-        node_features: str | None,
-        bipartite: bool,
-        sort: bool,
-    ) -> Stream: ...
+    def read(path: str, options: str) -> Stream: ...
     @property
     def name(self) -> str: ...
     @property

@@ -285,21 +285,36 @@ def read(
     node_features: str | os.PathLike[str] | None = None,
     bipartite: bool = False,
     sort: bool = False,
+    skip_bad: bool = False,
+    dedup: bool = False,
+    separator: str | None = None,
+    no_header: bool = False,
+    **settings: Any,
 ) -> Stream:
     """Reads events from CSV, Parquet, JODIE's, DGB's or TGB's files, as the command does.
 
-    ``features`` names columns; ``"none"`` and ``"all"`` are words of their own.
+    ``features`` names columns; ``"none"`` and ``"all"`` are words of their own. ``skip_bad`` leaves
+    out rows with a fault, ``dedup`` events that repeat an earlier one; ``inspect()`` counts them.
+    ``separator`` and ``no_header`` help with text that is not understood by itself. Further
+    arguments are settings of ``data`` in a run's ``config.toml``.
     """
     if features is not None and not isinstance(features, str):
         features = ",".join(features)
-    core = _core.Stream.read(
-        os.fspath(path),
-        src,
-        dst,
-        time,
-        features,
-        None if node_features is None else os.fspath(node_features),
-        bipartite,
-        sort,
-    )
+    options = {
+        "events": "",
+        "src": src,
+        "dst": dst,
+        "time": time,
+        "features": features,
+        "node_features": None if node_features is None else os.fspath(node_features),
+        "bipartite": bipartite,
+        "sort": sort,
+        "skip_bad": skip_bad,
+        "dedup": dedup,
+        "separator": separator,
+        "no_header": no_header,
+        **settings,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    core = _core.Stream.read(os.fspath(path), json.dumps(given))
     return Stream._of(core, not isinstance(core.ids(), np.ndarray))

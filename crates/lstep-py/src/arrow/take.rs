@@ -89,7 +89,7 @@ fn read(stream: &mut ArrowArrayStream) -> Result<ArrowTable, String> {
         return Err("the stream of Arrow tables was read before: open it again".into());
     };
     let mut schema = ArrowSchema::NOTHING;
-    // SAFETY: the stream is filled, since it has these functions, and they fill what they are given.
+    // SAFETY: the stream is filled, since it has these functions; they fill what they are given.
     let code = unsafe { get_schema(stream, &mut schema) };
     check(stream, code)?;
     let mut pieces = Vec::new();

@@ -129,23 +129,27 @@ pub fn read_memory_node_features(
     }
     let mut found = NodeRows::new(name, names, width);
     let mut narrowed = vec![0.0; width];
+    // Lines are counted from 1, as in files.
+    let refused = |row: usize, column: &str, shown: String, refusal: Refusal| {
+        refused(name, row + 1, column, shown, refusal)
+    };
     for row in 0..rows {
         let shown = ids.show(row);
         if matches!(ids, Column::Float(_) | Column::Instant(..)) {
             let refusal = Refusal::with("is not an id", Remedy::WriteIds);
-            return Err(refused(name, row, column, shown, refusal).into());
+            return Err(refused(row, column, shown, refusal).into());
         }
         if shown.is_empty() {
-            return Err(refused(name, row, column, shown, EMPTY_ID).into());
+            return Err(refused(row, column, shown, EMPTY_ID).into());
         }
         for (place, narrowed) in narrowed.iter_mut().enumerate() {
             let value = features[row * width + place];
             *narrowed = narrow(value).map_err(|refusal| {
-                refused(name, row, &format!("feature {place}"), value.to_string(), refusal)
+                refused(row, &format!("feature {place}"), value.to_string(), refusal)
             })?;
         }
         let side = sides.map_or(Side::Source, |sides| sides[row]);
-        found.add(&shown, side, &narrowed, row as u64)?;
+        found.add(&shown, side, &narrowed, row as u64 + 1)?;
     }
     found.finish()
 }
