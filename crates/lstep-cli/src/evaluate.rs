@@ -55,7 +55,7 @@ pub struct Evaluate {
     file: EventsFile,
 
     /// One model, several separated by commas, or `all` [default: edgebank]
-    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    #[arg(long, alias = "models", value_name = "MODEL", value_delimiter = ',')]
     model: Vec<String>,
 
     /// What edgebank remembers: unlimited, window-proportion, window-repeat, repeat-threshold,
@@ -82,7 +82,7 @@ pub struct Evaluate {
 
     /// Ask about all events, or those with a node that training does not know; both separated by a
     /// comma
-    #[arg(long, value_name = "SETTING", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
+    #[arg(long, alias = "settings", value_name = "SETTING", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
     setting: Vec<Setting>,
 
     /// Parts of the stream to report

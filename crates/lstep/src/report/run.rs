@@ -11,7 +11,7 @@ use super::scale::{Axis, grouped, seconds};
 use super::{diagnostics, examples, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
-use crate::protocol::{StepRule, Visibility};
+use crate::protocol::{StepRule, Strategy, Visibility};
 use crate::results::{EpochReport, ResultRow, TiesReport, Verdict};
 use crate::stream::DatasetStats;
 use crate::training::{
@@ -104,6 +104,9 @@ const RANKS: [RankMetric; 3] =
     [("Hits@1", |row| row.hits_1), ("Hits@10", |row| row.hits_10), ("NDCG@10", |row| row.ndcg_10)];
 
 fn question(row: &ResultRow) -> String {
+    if row.mrr.is_some() && row.negatives == Strategy::Random {
+        return format!("among {} destinations", grouped(row.pairs / row.events.max(1)));
+    }
     format!("{}, {} negatives", row.setting, row.negatives)
 }
 
