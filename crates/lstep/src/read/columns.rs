@@ -62,7 +62,7 @@ pub(super) struct Columns {
     pub truncated: bool,
 }
 
-/// Usual names of the columns, without regard to case, blanks, `_` and `-`. Those of an earlier list
+/// Usual names of the columns, without regard to case, blanks, `_`, `-` and `.`. Those of an earlier list
 /// go before those of a later one: a log with a user and a session is about users.
 pub(super) const SOURCES: [&[&str]; 3] = [
     &[
@@ -218,7 +218,7 @@ const TIMES: [&[&str]; 3] = [
 
 /// A column's name for comparison.
 pub(super) fn plain_name(name: &str) -> String {
-    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' ' | '.'));
     letters.flat_map(char::to_lowercase).collect()
 }
 const NEVER_FEATURES: [&str; 6] = ["label", "state_label", "idx", "index", "edge_idx", ""];
@@ -582,6 +582,7 @@ mod tests {
             [Ignored, Destination, Ignored, Time, Source]
         );
         assert_eq!(roles("Session ID,Timestamp,Item ID"), [Source, Time, Destination]);
+        assert_eq!(roles("customer.id,customer.name,sku,ts"), [Source, Ignored, Destination, Time]);
         assert_eq!(roles("visitorid,itemid,timestamp"), [Source, Destination, Time]);
         assert_eq!(roles("userId,movieId,rating,timestamp")[..2], [Source, Destination]);
         assert_eq!(roles("created_at,order_date,customer,sku")[..2], [Ignored, Time]);
