@@ -525,9 +525,7 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
         )?;
     }
     if report.results.iter().any(|row| row.mrr.is_some()) {
-        say(
-            "mrr: mean reciprocal rank of the true destination among its negatives, ties in the middle",
-        )?;
+        say("mrr: mean reciprocal rank of the true destination, ties in the middle")?;
     }
     if ranked {
         return say("hits@k: share of questions whose answer is among the first k (recall@k)");
