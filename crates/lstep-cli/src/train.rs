@@ -159,7 +159,8 @@ impl Train {
             return say(text);
         }
         say(format!(
-            "Best epoch: {best_epoch}. Numbers are in {shown}/report.json, the page is {shown}/report.html"
+            "Best epoch: {best_epoch}. Numbers are in {shown}/report.json, the page is \
+             {shown}/report.html"
         ))?;
         evaluate::show(report)?;
         if let Some(held) = &report.reliability {

@@ -1,9 +1,9 @@
 //! Which column is what: found by the header's names, by a known layout, by position, or as the
 //! user says.
 //!
-//! Names are compared without regard to case and to what joins their words. A column is a feature by default if it is called `w`,
-//! `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a
-//! column without a name never are. Everything else is left aside.
+//! Names are compared without regard to case and to what joins their words. A column is a feature
+//! by default if it is called `w`, `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or
+//! `msg`; `label`, `idx` and a column without a name never are. Everything else is left aside.
 
 use super::options::{FeatureColumns, Format, ReadOptions};
 use crate::error::{Argument, FaultKind, InputFault, Remedy};
@@ -62,8 +62,8 @@ pub(super) struct Columns {
     pub truncated: bool,
 }
 
-/// Usual names of the columns, without regard to case, blanks, `_`, `-` and `.`. Those of an earlier list
-/// go before those of a later one: a log with a user and a session is about users.
+/// Usual names of the columns, without regard to case, blanks, `_`, `-` and `.`. Those of an
+/// earlier list go before those of a later one: a log with a user and a session is about users.
 pub(super) const SOURCES: [&[&str]; 3] = [
     &[
         "u",
@@ -422,8 +422,8 @@ fn table(
     Ok(Columns { roles, names, headerless, separated: options.bipartite, truncated: false })
 }
 
-/// Whether a first record is what pandas writes as a header if columns have no names: 0, 1, 2 and so
-/// on. It may also be an event of node 0 with node 1.
+/// Whether a first record is what pandas writes as a header if columns have no names: 0, 1, 2 and
+/// so on. It may also be an event of node 0 with node 1.
 fn counts_from_zero(first: &[String]) -> bool {
     first.iter().enumerate().all(|(place, text)| *text == place.to_string())
 }

@@ -35,7 +35,8 @@ pub fn evaluation_page(report: &EvaluationReport) -> String {
         let whose = report.results.iter().find(is_own);
         let whose = whose.map_or("It".to_string(), |row| row.model.to_string());
         let text = format!(
-            "{whose} is {} {} with {} {:.4}: {:+.4}, 95 % interval {:+.4} to {:+.4} ({}, {} negatives).",
+            "{whose} is {} {} with {} {:.4}: {:+.4}, 95 % interval {:+.4} to {:+.4} ({}, {} \
+             negatives).",
             against.verdict,
             against.model,
             against.metric.to_uppercase(),
@@ -56,7 +57,8 @@ pub fn evaluation_page(report: &EvaluationReport) -> String {
     }
     page.section(
         "Results",
-        "The best of each kind of questions is on top; higher is better. AP and AUC are means over steps.",
+        "The best of each kind of questions is on top; higher is better. AP and AUC are means over \
+         steps.",
     );
     for question in &questions {
         let rows = best_first(report, question);

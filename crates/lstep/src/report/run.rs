@@ -231,7 +231,10 @@ fn examples_of(page: &mut Page, trained: &TrainedRun, evaluated: &EvaluationWith
     page.table(&examples::table(&found.spread, &stream.names, &clock, curve));
     if !found.misses.is_empty() {
         page.heading("The worst misses");
-        page.paragraph("What happened was ranked lowest here. Was it new, or is something missing in the data?");
+        page.paragraph(
+            "What happened was ranked lowest here. Was it new, or is something missing in the \
+             data?",
+        );
         page.table(&examples::table(&found.misses, &stream.names, &clock, curve));
     }
 }
