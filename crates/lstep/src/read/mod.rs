@@ -32,6 +32,7 @@
     reason = "a fault is made once and ends the reading: boxing it would save nothing"
 )]
 
+mod column_names;
 mod columns;
 mod dgb;
 mod doctor;
