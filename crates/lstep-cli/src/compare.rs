@@ -51,7 +51,7 @@ pub struct Compare {
     events: Vec<PathBuf>,
 
     /// Models, separated by commas
-    #[arg(long, value_name = "MODELS", value_delimiter = ',', default_values_t = ["lstep", "edgebank", "heuristics"].map(String::from))]
+    #[arg(long, alias = "model", value_name = "MODELS", value_delimiter = ',', default_values_t = ["lstep", "edgebank", "heuristics"].map(String::from))]
     models: Vec<String>,
 
     /// Seeds of learned models: 0..4 is 0 to 4; or separated by commas
@@ -64,7 +64,7 @@ pub struct Compare {
 
     /// Ask about all events, or those with a node that training does not know; both separated by a
     /// comma
-    #[arg(long, value_name = "SETTINGS", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
+    #[arg(long, alias = "setting", value_name = "SETTINGS", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
     settings: Vec<Setting>,
 
     /// Where settings come from: auto, none, or a preset's name for all datasets

@@ -55,7 +55,7 @@ pub struct Evaluate {
     file: EventsFile,
 
     /// One model, several separated by commas, or `all` [default: edgebank]
-    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    #[arg(long, alias = "models", value_name = "MODEL", value_delimiter = ',')]
     model: Vec<String>,
 
     /// What edgebank remembers: unlimited, window-proportion, window-repeat, repeat-threshold,
@@ -82,7 +82,7 @@ pub struct Evaluate {
 
     /// Ask about all events, or those with a node that training does not know; both separated by a
     /// comma
-    #[arg(long, value_name = "SETTING", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
+    #[arg(long, alias = "settings", value_name = "SETTING", value_delimiter = ',', value_parser = one_of(Setting::ALL), default_values_t = [Setting::Transductive])]
     setting: Vec<Setting>,
 
     /// Parts of the stream to report
@@ -494,9 +494,19 @@ pub fn watched(evaluation: Evaluation<'_>) -> Result<EvaluationReport> {
 /// Prints an evaluation for people: a line for each result of one model, or a line for each of
 /// several models.
 pub fn show(report: &EvaluationReport) -> Result<()> {
+    let same = |of: fn(&ResultRow) -> String, what: &str| {
+        let first = report.results.first().map(of)?;
+        let all = report.results.iter().all(|row| of(row) == first);
+        all.then(|| format!(", {first} {what}"))
+    };
     say(format!(
-        "{}: {} nodes, {} events, protocol {}",
-        report.dataset, report.nodes, report.events, report.protocol
+        "{}: {} nodes, {} events, protocol {}{}{}",
+        report.dataset,
+        report.nodes,
+        report.events,
+        report.protocol,
+        same(|row| row.part.to_string(), "part").unwrap_or_default(),
+        same(|row| row.setting.to_string(), "setting").unwrap_or_default()
     ))?;
     let columns = report.results.iter().filter(|row| row.model == report.results[0].model).count();
     let ranked = ranks_among_baselines(report);
@@ -525,14 +535,12 @@ pub fn show(report: &EvaluationReport) -> Result<()> {
         )?;
     }
     if report.results.iter().any(|row| row.mrr.is_some()) {
-        say(
-            "mrr: mean reciprocal rank of the true destination among its negatives, ties in the middle",
-        )?;
+        say("mrr: mean reciprocal rank of the true destination, ties in the middle")?;
     }
     if ranked {
         return say("hits@k: share of questions whose answer is among the first k (recall@k)");
     }
-    say("ap and auc: mean over steps; pooled: over all scores together")?;
+    say("ap and auc: mean over steps")?;
     // A run is compared with all models that count, scores of a file with those beside them.
     let rivals = match report.settings.is_some() {
         true => "the best of all models that only count",
@@ -590,36 +598,30 @@ pub fn share(value: f64) -> String {
     format!("{value:.4}")
 }
 
+/// A line for each result, in 80 columns: what is the same in all of them is said above the table,
+/// and pooled areas and seconds are in the JSON.
 fn by_result(report: &EvaluationReport) -> Table {
-    let mut table = Table::new([
-        "model",
-        "part",
-        "setting",
-        "negatives",
-        "ap",
-        "auc",
-        "ap pooled",
-        "auc pooled",
-        "mrr",
-        "hits@10",
-        "events",
-        "seconds",
-    ]);
+    type Column = (&'static str, fn(&ResultRow) -> String);
+    let all: [Column; 9] = [
+        ("model", |row| row.model.to_string()),
+        ("part", |row| row.part.to_string()),
+        ("setting", |row| row.setting.to_string()),
+        ("negatives", |row| row.negatives.to_string()),
+        ("ap", |row| share(row.ap)),
+        ("auc", |row| share(row.auc)),
+        ("mrr", |row| row.mrr.map_or("-".into(), share)),
+        ("hits@10", |row| row.hits_10.map_or("-".into(), share)),
+        ("events", |row| row.events.to_string()),
+    ];
+    let told = |(name, of): &&Column| match *name {
+        "part" | "setting" => report.results.iter().any(|row| of(row) != of(&report.results[0])),
+        "mrr" | "hits@10" => report.results.iter().any(|row| of(row) != "-"),
+        _ => true,
+    };
+    let columns: Vec<&Column> = all.iter().filter(told).collect();
+    let mut table = Table::with_columns(columns.iter().map(|(name, _)| name.to_string()).collect());
     for row in &report.results {
-        table.row(vec![
-            row.model.to_string(),
-            row.part.to_string(),
-            row.setting.to_string(),
-            row.negatives.to_string(),
-            share(row.ap),
-            share(row.auc),
-            share(row.ap_pooled),
-            share(row.auc_pooled),
-            row.mrr.map_or("-".into(), share),
-            row.hits_10.map_or("-".into(), share),
-            row.events.to_string(),
-            format!("{:.3}", row.seconds),
-        ]);
+        table.row(columns.iter().map(|(_, of)| of(row)).collect());
     }
     table
 }

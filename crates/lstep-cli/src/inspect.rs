@@ -56,10 +56,8 @@ impl Inspect {
             say(format!("hint: times look like those since 1970: {dates}"))?;
         }
         if 2 * report.stats.tied_events > report.stats.events {
-            say(
-                "hint: most events share their time with another, and their order in the file means \
-                 nothing: look at numbers with --ties shuffled, too",
-            )?;
+            say("hint: most events share their time with another, and their order in the file \
+                 means nothing: look at numbers with --ties shuffled, too")?;
         }
         if let Ok(Some(found)) = diagnose(&data.events, &data.options()) {
             let columns = found.columns.iter().map(|(name, role)| format!("{name} ({role})"));

@@ -179,15 +179,14 @@ impl Train {
             return say(text);
         }
         say(format!(
-            "Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json; {shown}/report.html is to be looked at."
+            "Best epoch: {best_epoch}. Numbers are in {shown}/report.json, the page is \
+             {shown}/report.html"
         ))?;
         evaluate::show(report)?;
         if let Some(held) = &report.reliability {
             say(format!(
-                "Probabilities:  off by {:.2} points of a hundred on average (ECE) on the ten \
-                 likeliest of {} test events",
-                100.0 * held.ece,
-                held.questions
+                "Probabilities:  off by {:.2} points of a hundred on average (ECE)",
+                100.0 * held.ece
             ))?;
         }
         if let Some(most) = stopped_while_gaining(trained.config(), &folder.epochs()?) {
@@ -382,7 +381,7 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
                 let one = taken.iter().sum::<f64>() / taken.len() as f64;
                 let least = patience.saturating_sub(waited).min(most - report.epoch.min(most));
                 quality = format!(
-                    ", {}, best {best_epoch}, stops after {patience} without gain, {} left",
+                    ", {}, best {best_epoch}, stops after {patience} without gain; all: {}",
                     validation(report),
                     span(one * f64::from(least), one * f64::from(most - report.epoch.min(most)))
                 );

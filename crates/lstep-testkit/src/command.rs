@@ -169,7 +169,7 @@ impl Place {
 
     /// Writes a stream of 3,000 events; `seed` tells streams apart.
     pub fn generate(&self, name: &str, seed: &str) {
-        let sizes = "--events 3000 --nodes 200 --communities 4 --features 2 --seed";
+        let sizes = "--force --events 3000 --nodes 200 --communities 4 --features 2 --seed";
         let path = self.at(name);
         let arguments = ["generate", &path].into_iter().chain(sizes.split(' ')).chain([seed]);
         done(&arguments.collect::<Vec<_>>());

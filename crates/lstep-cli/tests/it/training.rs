@@ -387,7 +387,8 @@ fn settings_and_folders_that_cannot_be_are_refused() {
         &["wikipedai", "wikipedia"],
     );
     refused(&["train", "--resume", &fresh], &["fresh"]);
-    refused(&["evaluate", &place.at("")], &["config.toml"]);
+    fs::create_dir(place.path("empty")).expect("a folder");
+    refused(&["evaluate", &place.at("empty")], &["config.toml"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The ranks of a run's answers, kept in its folder: two runs that were asked the same questions can
-//! then be compared question by question, without asking again.
+//! The ranks of a run's answers, kept in its folder: two runs that were asked the same questions
+//! can then be compared question by question, without asking again.
 
 use super::paired::{PairedDifference, bootstrap_ranks};
 use super::{ScoreLog, metric_interval};

@@ -206,6 +206,32 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_look_like_times_since_1970_can_be_shown_as_dates() {
+        let shown = |clock: Clock, first: f64, last: f64| {
+            let dates = clock.as_unix(time(first), time(last))?;
+            Some(dates.show(time(first)))
+        };
+        let integers = Clock::Integer { origin: 0 };
+        let second = 1_614_834_367.0;
+        let date = Some("2021-03-04T05:06:07Z".to_string());
+        assert_eq!(shown(integers, second, second + 9.0), date);
+        assert_eq!(shown(Clock::Float, second, second + 9.5), date);
+        let origin = Clock::Integer { origin: 1_614_834_367_000_000_000 };
+        assert_eq!(shown(origin, 0.0, 5.0).as_deref(), Some("2021-03-04T05:06:07.000000000Z"));
+        assert_eq!(
+            shown(integers, 1000.0 * second, 1001.0 * second).map(|text| text.len()),
+            Some(24)
+        );
+        assert_eq!(
+            shown(integers, 0.0, second),
+            None,
+            "a stream that begins in 1970 counts from 0"
+        );
+        let iso = Clock::Iso8601 { unit: Unit::Second, origin: 0 };
+        assert_eq!(shown(iso, second, second), None);
+    }
+
+    #[test]
     fn integers_print_back_exactly_whatever_the_origin() {
         let clock = Clock::Integer { origin: 1_700_000_000_123_456_789 };
         assert_eq!(clock.show(time(5.0)), "1700000000123456794");

@@ -1,10 +1,11 @@
 //! Which column is what: found by the header's names, by a known layout, by position, or as the
 //! user says.
 //!
-//! Names are compared without regard to case and to what joins their words. A column is a feature by default if it is called `w`,
-//! `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a
-//! column without a name never are. Everything else is left aside.
+//! Names are compared without regard to case and to what joins their words. A column is a feature
+//! by default if it is called `w`, `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or
+//! `msg`; `label`, `idx` and a column without a name never are. Everything else is left aside.
 
+use super::column_names::{DESTINATIONS, SOURCES, TIMES, plain_name};
 use super::options::{FeatureColumns, Format, ReadOptions};
 use crate::error::{Argument, FaultKind, InputFault, Remedy};
 use crate::event::Instant;
@@ -62,165 +63,6 @@ pub(super) struct Columns {
     pub truncated: bool,
 }
 
-/// Usual names of the columns, without regard to case, blanks, `_` and `-`. Those of an earlier list
-/// go before those of a later one: a log with a user and a session is about users.
-pub(super) const SOURCES: [&[&str]; 3] = [
-    &[
-        "u",
-        "src",
-        "source",
-        "sourceid",
-        "srcid",
-        "user",
-        "userid",
-        "from",
-        "fromid",
-        "sender",
-        "head",
-        "node1",
-        "sourcenode",
-    ],
-    &[
-        "customer",
-        "customerid",
-        "client",
-        "clientid",
-        "visitor",
-        "visitorid",
-        "member",
-        "memberid",
-        "buyer",
-        "buyerid",
-        "account",
-        "accountid",
-        "uid",
-        "username",
-        "reviewer",
-        "reviewerid",
-        "author",
-        "authorid",
-        "caller",
-        "payer",
-        "senderid",
-        "fromnode",
-    ],
-    &["session", "sessionid", "device", "deviceid", "ip", "cookie", "cookieid"],
-];
-pub(super) const DESTINATIONS: [&[&str]; 3] = [
-    &[
-        "i",
-        "v",
-        "dst",
-        "dest",
-        "destination",
-        "destinationid",
-        "dstid",
-        "target",
-        "targetid",
-        "item",
-        "itemid",
-        "to",
-        "toid",
-        "receiver",
-        "recipient",
-        "tail",
-        "node2",
-    ],
-    &[
-        "product",
-        "productid",
-        "article",
-        "articleid",
-        "sku",
-        "asin",
-        "stockcode",
-        "movie",
-        "movieid",
-        "track",
-        "trackid",
-        "song",
-        "songid",
-        "book",
-        "bookid",
-        "video",
-        "videoid",
-        "content",
-        "contentid",
-        "document",
-        "documentid",
-        "business",
-        "businessid",
-        "merchant",
-        "merchantid",
-        "seller",
-        "sellerid",
-        "callee",
-        "payee",
-        "receiverid",
-        "recipientid",
-        "tonode",
-        "destinationnode",
-        "iid",
-        "pid",
-    ],
-    &["page", "pageid", "url", "path", "ad", "adid", "category", "categoryid"],
-];
-const TIMES: [&[&str]; 3] = [
-    &[
-        "ts",
-        "t",
-        "time",
-        "timestamp",
-        "timestamps",
-        "date",
-        "datetime",
-        "unixts",
-        "unixtime",
-        "day",
-    ],
-    &[
-        "eventtime",
-        "eventtimestamp",
-        "eventdate",
-        "eventdatetime",
-        "eventts",
-        "unixtimestamp",
-        "epoch",
-        "timestampms",
-        "timems",
-        "tsms",
-        "when",
-        "happenedat",
-        "occurredat",
-        "boughtat",
-        "purchasedat",
-        "purchasetime",
-        "purchasedate",
-        "orderedat",
-        "ordertime",
-        "orderdate",
-        "orderpurchasetimestamp",
-        "invoicedate",
-        "transactiontime",
-        "transactiondate",
-        "transactiontimestamp",
-        "visittime",
-        "clickedat",
-        "viewedat",
-        "ratedat",
-        "reviewtime",
-        "unixreviewtime",
-        "requesttime",
-        "sentat",
-    ],
-    &["createdat", "createdtime", "created", "creationdate", "loggedat", "insertedat"],
-];
-
-/// A column's name for comparison.
-pub(super) fn plain_name(name: &str) -> String {
-    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
-    letters.flat_map(char::to_lowercase).collect()
-}
 const NEVER_FEATURES: [&str; 6] = ["label", "state_label", "idx", "index", "edge_idx", ""];
 
 impl Columns {
@@ -422,8 +264,8 @@ fn table(
     Ok(Columns { roles, names, headerless, separated: options.bipartite, truncated: false })
 }
 
-/// Whether a first record is what pandas writes as a header if columns have no names: 0, 1, 2 and so
-/// on. It may also be an event of node 0 with node 1.
+/// Whether a first record is what pandas writes as a header if columns have no names: 0, 1, 2 and
+/// so on. It may also be an event of node 0 with node 1.
 fn counts_from_zero(first: &[String]) -> bool {
     first.iter().enumerate().all(|(place, text)| *text == place.to_string())
 }
@@ -582,6 +424,7 @@ mod tests {
             [Ignored, Destination, Ignored, Time, Source]
         );
         assert_eq!(roles("Session ID,Timestamp,Item ID"), [Source, Time, Destination]);
+        assert_eq!(roles("customer.id,customer.name,sku,ts"), [Source, Ignored, Destination, Time]);
         assert_eq!(roles("visitorid,itemid,timestamp"), [Source, Destination, Time]);
         assert_eq!(roles("userId,movieId,rating,timestamp")[..2], [Source, Destination]);
         assert_eq!(roles("created_at,order_date,customer,sku")[..2], [Ignored, Time]);

@@ -12,9 +12,9 @@
 //! # Layouts
 //! Found from the file's name and its first line, see [`Format`]: tables of text with a header (or,
 //! if the first row has only numbers, with source, destination, time and features by position),
-//! JSON Lines, JODIE, the Dynamic Graph Benchmark, TGB's edge lists and Parquet. Text may be plain, gzip or
-//! Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or `%`
-//! before the header are passed over. A stream may lie in several files, or in a folder of parts.
+//! JSON Lines, JODIE, the Dynamic Graph Benchmark, TGB's edge lists and Parquet. Text may be plain,
+//! gzip or Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or
+//! `%` before the header are passed over. A stream may lie in several files, or in a folder of parts.
 //!
 //! ```
 //! use lstep::read::{ReadOptions, read_from};
@@ -32,6 +32,7 @@
     reason = "a fault is made once and ends the reading: boxing it would save nothing"
 )]
 
+mod column_names;
 mod columns;
 mod dgb;
 mod doctor;

@@ -3,7 +3,7 @@
 //! The caller looks at the header and picks columns; compression, quotes and Parquet are as they
 //! are for events.
 
-use super::columns::{DESTINATIONS, SOURCES, plain_name};
+use super::column_names::{DESTINATIONS, SOURCES, plain_name};
 use super::input::{Input, is_parquet};
 use super::jsonl::{NO_OBJECT, as_csv, names};
 use super::number::Refusal;

@@ -164,10 +164,7 @@ fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
     let ranked = ranks(main);
     if comparison.datasets.len() == 1 {
         let card = |(name, spread): &(&String, &Spread)| {
-            (
-                main.metric.show(spread),
-                format!("{} of {name} ({})", main.metric.title(), main.title()),
-            )
+            (main.metric.show(spread), format!("{name} ({})", main.title()))
         };
         page.cards(&best_first(main).iter().take(4).map(card).collect::<Vec<_>>());
     }

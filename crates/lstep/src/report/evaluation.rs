@@ -25,9 +25,19 @@ pub fn evaluation_page(report: &EvaluationReport) -> String {
         page.cards(&best_first(report, first).iter().take(4).map(card).collect::<Vec<_>>());
     }
     for against in &report.against_counting {
+        let own = against.value + against.difference;
+        let is_own = |row: &&ResultRow| {
+            (row.part, row.setting, row.negatives)
+                == (against.part, against.setting, against.negatives)
+                && row.model != against.model
+                && (row.headline().1 - own).abs() < 1e-12
+        };
+        let whose = report.results.iter().find(is_own);
+        let whose = whose.map_or("It".to_string(), |row| row.model.to_string());
         let text = format!(
-            "{} {} with {} {:.4}: {:+.4}, 95 % interval {:+.4} to {:+.4} ({}, {} negatives).",
-            capital(&against.verdict.to_string()),
+            "{whose} is {} {} with {} {:.4}: {:+.4}, 95 % interval {:+.4} to {:+.4} ({}, {} \
+             negatives).",
+            against.verdict,
             against.model,
             against.metric.to_uppercase(),
             against.value,
@@ -47,7 +57,8 @@ pub fn evaluation_page(report: &EvaluationReport) -> String {
     }
     page.section(
         "Results",
-        "The best of each kind of questions is on top; higher is better. AP and AUC are means over steps.",
+        "The best of each kind of questions is on top; higher is better. AP and AUC are means over \
+         steps.",
     );
     for question in &questions {
         let rows = best_first(report, question);
@@ -164,10 +175,4 @@ fn table(rows: &[&ResultRow]) -> Table {
         table.row(false, cells);
     }
     table
-}
-
-/// A sentence begins with a capital.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -11,7 +11,7 @@ use super::scale::{Axis, grouped, seconds};
 use super::{diagnostics, examples, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
-use crate::protocol::{StepRule, Visibility};
+use crate::protocol::{StepRule, Strategy, Visibility};
 use crate::results::{EpochReport, ResultRow, TiesReport, Verdict};
 use crate::stream::DatasetStats;
 use crate::training::{
@@ -112,6 +112,9 @@ const RANKS: [RankMetric; 3] =
     [("Hits@1", |row| row.hits_1), ("Hits@10", |row| row.hits_10), ("NDCG@10", |row| row.ndcg_10)];
 
 fn question(row: &ResultRow) -> String {
+    if row.mrr.is_some() && row.negatives == Strategy::Random {
+        return format!("among {} destinations", grouped(row.pairs / row.events.max(1)));
+    }
     format!("{}, {} negatives", row.setting, row.negatives)
 }
 
@@ -236,7 +239,10 @@ fn examples_of(page: &mut Page, trained: &TrainedRun, evaluated: &EvaluationWith
     page.table(&examples::table(&found.spread, &stream.names, &clock, curve));
     if !found.misses.is_empty() {
         page.heading("The worst misses");
-        page.paragraph("What happened was ranked lowest here. Was it new, or is something missing in the data?");
+        page.paragraph(
+            "What happened was ranked lowest here. Was it new, or is something missing in the \
+             data?",
+        );
         page.table(&examples::table(&found.misses, &stream.names, &clock, curve));
     }
 }

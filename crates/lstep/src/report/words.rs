@@ -7,26 +7,31 @@ use std::fmt::Write;
 const WORDS: [(&str, &str); 26] = [
     (
         "mrr",
-        "Mean reciprocal rank: the mean of 1/rank of what happened among all candidates. 1 is best; 0.5 means second place on average.",
+        "Mean reciprocal rank: the mean of 1/rank of what happened among all candidates. 1 is \
+         best; 0.5 means second place on average.",
     ),
     ("hits@1", "Share of questions whose true destination is ranked first."),
     ("hits@10", "Share of questions whose true destination is among the first ten."),
     (
         "ndcg@10",
-        "As Hits@10, but a hit counts the more the higher it stands: 1 for the first place, 0.29 for the tenth.",
+        "As Hits@10, but a hit counts the more the higher it stands: 1 for the first place, 0.29 \
+         for the tenth.",
     ),
     (
         "ap",
-        "Average precision: the mean precision over all true pairs, from the highest score down. 1 is best; 0.5 is guessing where each event has one negative.",
+        "Average precision: the mean precision over all true pairs, from the highest score down. \
+         1 is best; 0.5 is guessing where each event has one negative.",
     ),
     (
         "auc",
-        "Area under the ROC curve: how likely a true pair scores above a negative. 0.5 is guessing.",
+        "Area under the ROC curve: how likely a true pair scores above a negative. 0.5 is \
+         guessing.",
     ),
     ("roc-auc", "How likely a true pair scores above a negative. 0.5 is guessing."),
     (
         "ece",
-        "Expected calibration error: how far probabilities are from what came true, on average. 0 is best.",
+        "Expected calibration error: how far probabilities are from what came true, on average. \
+         0 is best.",
     ),
     (
         "brier",
@@ -34,12 +39,14 @@ const WORDS: [(&str, &str); 26] = [
     ),
     (
         "probability",
-        "If the source has an event at that time, how likely it is with this destination and no other; calibrated on the validation part.",
+        "If the source has an event at that time, how likely it is with this destination and no \
+         other; calibrated on the validation part.",
     ),
     ("transductive", "All events of the part are asked."),
     (
         "inductive",
-        "Of questions: events with a node that training does not know. Of negatives: pairs that met for the first time after training.",
+        "Of questions: events with a node that training does not know. Of negatives: pairs that \
+         met for the first time after training.",
     ),
     ("historical", "Negatives that have met before, but not now: the hard ones."),
     ("negatives", "Candidates that did not happen."),
@@ -49,7 +56,8 @@ const WORDS: [(&str, &str); 26] = [
     ("steps", "A step is consecutive events that are scored together and then revealed."),
     (
         "seed",
-        "The number that decides what is left to chance in training. Other seeds give other weights.",
+        "The number that decides what is left to chance in training. Other seeds give other \
+         weights.",
     ),
     (
         "seeds",

@@ -80,6 +80,29 @@ mod tests {
     use crate::training::Progress;
     use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 
+    #[test]
+    fn a_model_whose_last_epoch_was_the_best_may_not_have_learned_all_it_can() {
+        let epoch = |number: u32, improved: bool| -> EpochReport {
+            let text = format!(
+                "{{\"epoch\":{number},\"loss\":1.0,\"validation_ap\":0.5,\"validation_auc\":0.5,\
+                 \"improved\":{improved},\"train_seconds\":1.0,\"train_events_per_second\":1.0,\
+                 \"validation_seconds\":1.0,\"validation_pairs_per_second\":1.0}}"
+            );
+            serde_json::from_str(&text).expect("an epoch")
+        };
+        let config = |model: &str| {
+            let keys = ["train.epochs=2".to_string()];
+            let builder = RunConfig::builder(Default::default()).model(Some(model)).set(&keys);
+            builder.build().expect("settings")
+        };
+        let learned = config("lstep-pair");
+        let gaining = [epoch(1, true), epoch(2, true)];
+        assert_eq!(stopped_while_gaining(&learned, &gaining), Some(2));
+        assert_eq!(stopped_while_gaining(&learned, &[epoch(1, true), epoch(2, false)]), None);
+        assert_eq!(stopped_while_gaining(&learned, &[epoch(1, true)]), None, "it goes on");
+        assert_eq!(stopped_while_gaining(&config("heuristics"), &gaining), None);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 

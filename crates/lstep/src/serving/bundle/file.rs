@@ -15,9 +15,9 @@
 //! | `model.*` | weights and state, as the model saves them |
 //!
 //! Notes: `bundle` (the version of this layout), `settings` (TOML), `clock` (JSON), `dataset`,
-//! `stream` (its SHA-256), `version`, and `calibration` (JSON) where the run has one. The whole log is kept, because models may draw from whole
-//! histories. States keep events by number, so a layout with a shorter log says in `events.first`
-//! where it begins.
+//! `stream` (its SHA-256), `version`, and `calibration` (JSON) where the run has one. The whole log
+//! is kept, because models may draw from whole histories. States keep events by number, so a layout
+//! with a shorter log says in `events.first` where it begins.
 
 use super::{Bundle, BundleInfo};
 use crate::checkpoint::{Checkpoint, StreamExtent, Tensor, Values};
