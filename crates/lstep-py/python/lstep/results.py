@@ -196,6 +196,37 @@ class Evaluation(Table):
     def __getitem__(self, place: int) -> Row:
         return self.rows[place]
 
+    @property
+    def verdict(self) -> str | None:
+        """Whether a trained model is better than counting, for its first kind of question.
+
+        Nothing where the counting models were not asked: ``model.evaluate(baselines=True)``.
+        """
+        if not self.report.get("against_counting"):
+            return None
+        told = self.report["against_counting"][0]
+        metric = told["metric"].upper()
+        words = {"better": "better than", "worse": "worse than"}
+        compared = words.get(told["verdict"], "not told apart from")
+        value, (low, high) = told["value"] + told["difference"], told["own"]
+        counted = [row["model"] for row in self.report["baselines"]].index(told["model"])
+        counting = self.rows[len(self.report["results"]) + counted]["model"]
+        return (
+            f"{self.rows[0]['model']} has {metric} {value:.4f} (95 % interval {low:.4f} to "
+            f"{high:.4f}): {compared} counting ({counting}, {told['value']:.4f}), by "
+            f"{told['difference']:+.4f} ({told['low']:+.4f} to {told['high']:+.4f})"
+        )
+
+    def __str__(self) -> str:
+        said = self.verdict
+        return super().__str__() + (f"\n\n{said}" if said else "")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = self.verdict
+        return super()._repr_html_() + (f"<p>{html.escape(said)}</p>" if said else "")
+
     def best(self, metric: str = "ap") -> Row:
         """The row with the highest value of a metric."""
         return max(self.rows, key=lambda row: row.get(metric, float("-inf")))
