@@ -382,6 +382,28 @@ class QuerySet:
     def __len__(self) -> int:
         return len(self.events)
 
+    def _table(self) -> dict[str, Array]:
+        events = np.repeat(self.events, np.diff(self.offsets))
+        return {"event": events, "source": self.sources, "destination": self.destinations}
+
+    def to_pandas(self) -> Any:
+        """The negatives as a pandas table, a row for each: an event's number and the pair."""
+        import pandas
+
+        return pandas.DataFrame(self._table())
+
+    def to_polars(self) -> Any:
+        """The same as a polars table."""
+        import polars
+
+        return polars.DataFrame(
+            {name: column_dict(values) for name, values in self._table().items()}
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The same as a capsule of Arrow's C stream interface."""
+        return arrow_stream(self._table())
+
 
 class Report:
     """The report of a trained model: a page of its own, which a notebook shows in a frame.
