@@ -4,6 +4,7 @@ use crate::table::Table;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lstep::event::TimeFormat;
 use lstep::model::{AnyModelKind, ModelConfig, registry};
 use lstep::read::{Dataset, FaultCount, LeftOut, read};
 use lstep::settings::{DataConfig, separator};
@@ -14,10 +15,10 @@ use std::str::FromStr;
 /// A file of events and what to know about it.
 #[derive(Args)]
 pub struct EventsFile {
-    /// CSV, TSV or Parquet, plain, .gz or .zst; DGB's ml_NAME.csv, JODIE's and TGB's layouts; `-`
-    /// is standard input
-    #[arg(value_name = "EVENTS")]
-    pub events: PathBuf,
+    /// CSV, TSV, JSON Lines or Parquet, plain, .gz or .zst; DGB's ml_NAME.csv, JODIE's and TGB's
+    /// layouts; `-` is standard input. Several files, or a folder of parts, are one stream
+    #[arg(value_name = "EVENTS", required = true)]
+    pub events: Vec<PathBuf>,
 
     #[command(flatten)]
     pub reading: Reading,
@@ -26,7 +27,17 @@ pub struct EventsFile {
 impl EventsFile {
     /// Reads the file.
     pub fn read(&self) -> Result<Dataset> {
-        read_showing(&self.reading.data(&self.events))
+        read_showing(&self.data())
+    }
+
+    /// The files with their flags.
+    pub fn data(&self) -> DataConfig {
+        self.reading.data_of(&self.events)
+    }
+
+    /// The first of the files.
+    pub fn first(&self) -> &Path {
+        self.events.first().map_or(Path::new(""), PathBuf::as_path)
     }
 }
 
@@ -45,6 +56,11 @@ pub struct Reading {
     /// Column of times: integers, decimals or ISO 8601
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
+
+    /// How times are written, as in strptime, where they are neither numbers nor ISO 8601: for
+    /// example "%d.%m.%Y %H:%M" or "%d/%b/%Y:%H:%M:%S %z"
+    #[arg(long, value_name = "FORMAT", value_parser = time_format_text)]
+    time_format: Option<String>,
 
     /// Columns that are features, separated by commas; or `none`, or `all` [default: w, weight, f0,
     /// f1, ..., feat...]
@@ -73,6 +89,10 @@ pub struct Reading {
     #[arg(long)]
     no_header: bool,
 
+    /// The first line is a header, even if it looks like an event
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+
     /// Leave out rows with a fault, and say how many and why, instead of refusing the file
     #[arg(long)]
     skip_bad: bool,
@@ -90,20 +110,39 @@ fn separator_text(text: &str) -> Result<String> {
     }
 }
 
+fn time_format_text(text: &str) -> Result<String> {
+    match TimeFormat::new(text) {
+        Some(format) if format.says_a_moment() => Ok(text.to_string()),
+        Some(_) => bail!("a time needs a year, a month and a day (%Y %m %d), or seconds (%s)"),
+        None => bail!("use %Y %m %d %H %M %S %f %b %p %z and the like, as in Python's strptime"),
+    }
+}
+
 impl Reading {
+    /// Files of one stream with these flags.
+    pub fn data_of(&self, events: &[PathBuf]) -> DataConfig {
+        let (first, more) = events
+            .split_first()
+            .map_or((Path::new(""), &[][..]), |(first, more)| (first.as_path(), more));
+        DataConfig { more: more.to_vec(), ..self.data(first) }
+    }
+
     /// The file with these flags.
     pub fn data(&self, events: &Path) -> DataConfig {
         DataConfig {
             events: events.to_path_buf(),
+            more: Vec::new(),
             src: self.src.clone(),
             dst: self.dst.clone(),
             time: self.time.clone(),
+            time_format: self.time_format.clone(),
             features: self.features.clone(),
             node_features: self.node_features.clone(),
             bipartite: self.bipartite,
             sort: self.sort,
             separator: self.separator.clone(),
             no_header: self.no_header,
+            header: self.header,
             skip_bad: self.skip_bad,
             dedup: self.dedup,
         }
@@ -115,12 +154,14 @@ impl Reading {
             ("--src", self.src.is_some()),
             ("--dst", self.dst.is_some()),
             ("--time", self.time.is_some()),
+            ("--time-format", self.time_format.is_some()),
             ("--features", self.features.is_some()),
             ("--node-features", self.node_features.is_some()),
             ("--bipartite", self.bipartite),
             ("--sort", self.sort),
             ("--separator", self.separator.is_some()),
             ("--no-header", self.no_header),
+            ("--header", self.header),
             ("--skip-bad", self.skip_bad),
             ("--dedup", self.dedup),
         ];
@@ -140,19 +181,22 @@ impl Reading {
     }
 
     /// The file with these flags, and where a flag is not given, with what a configuration says.
-    pub fn data_over(&self, events: &Path, under: DataConfig) -> DataConfig {
-        let given = self.data(events);
+    pub fn data_over(&self, events: &[PathBuf], under: DataConfig) -> DataConfig {
+        let given = self.data_of(events);
         DataConfig {
             events: given.events,
+            more: given.more,
             src: given.src.or(under.src),
             dst: given.dst.or(under.dst),
             time: given.time.or(under.time),
+            time_format: given.time_format.or(under.time_format),
             features: given.features.or(under.features),
             node_features: given.node_features.or(under.node_features),
             bipartite: given.bipartite || under.bipartite,
             sort: given.sort || under.sort,
             separator: given.separator.or(under.separator),
-            no_header: given.no_header || under.no_header,
+            no_header: given.no_header || under.no_header && !given.header,
+            header: given.header || under.header && !given.no_header,
             skip_bad: given.skip_bad || under.skip_bad,
             dedup: given.dedup || under.dedup,
         }

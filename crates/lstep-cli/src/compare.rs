@@ -6,6 +6,7 @@ use crate::comparison;
 use crate::evaluate::once;
 use crate::grid::{self, Seeds};
 use crate::runs::compare_runs;
+use crate::worker::Part as GridPart;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::experiments::{Grid, ModelSpec, PresetChoice};
@@ -23,6 +24,9 @@ Examples:
       --seeds 0..4 --settings transductive,inductive --out grid
   lstep compare uci --models lstep:recent=10,lstep:recent=30 --set train.epochs=10 --negatives random --out grid
   lstep compare --resume grid
+  lstep compare events.csv --models lstep,tgn --out grid --emit slurm > grid.sbatch
+  lstep compare --resume grid --worker          one of several processes that fill a grid
+  lstep compare --resume grid --collect         its tables
   lstep compare run-a run-b                     runs that exist, side by side";
 
 /// Train and evaluate models on datasets over seeds, and print tables with mean, deviation, marks
@@ -89,12 +93,15 @@ pub struct Compare {
     running: grid::Running,
 
     #[command(flatten)]
+    part: GridPart,
+
+    #[command(flatten)]
     reading: Reading,
 }
 
 impl Compare {
-    /// Runs the grid and prints its tables.
-    pub fn run(&self) -> Result<()> {
+    /// Runs the grid, or a part of it, and prints its tables; tells whether the answer is yes.
+    pub fn run(&self) -> Result<bool> {
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let is_run = |path: &PathBuf| RunFolder::new(path).holds_a_run();
         if !self.events.is_empty() && self.events.iter().all(is_run) {
@@ -104,14 +111,18 @@ impl Compare {
                      out, or name files of events to train on"
                 );
             }
-            return compare_runs(&self.events, self.running.json);
+            return compare_runs(&self.events, self.running.json).map(|()| true);
         }
         let out = self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?;
         let grid = if self.resume.is_some() { again(out)? } else { self.grid(out)? };
+        if self.part.is_given() {
+            return self.part.run(&grid, out, self.running.json);
+        }
         let _writing = grid::lock(out)?;
         let run_epoch = format!("lstep compare --resume {}", out.display());
         let comparison = grid::run(&grid, out, &grid::runs(out), self.running.jobs, &run_epoch)?;
-        comparison::tell(&comparison, out, self.running.json)
+        comparison::tell(&comparison, out, self.running.json)?;
+        Ok(true)
     }
 
     fn grid(&self, out: &Path) -> Result<Grid> {

@@ -18,8 +18,10 @@ pub fn tell(comparison: &Comparison, out: &Path, json: bool) -> Result<()> {
     } else {
         show(comparison)?;
         say(format!(
-            "Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at",
-            out.display()
+            "Written to {}: comparison.json, .csv, .md, .tex, and report.html to look at\n\
+             Numbers without times: sha256 {}",
+            out.display(),
+            comparison.numbers_sha256()
         ))?;
     }
     let failed = comparison.failed.len();
@@ -117,6 +119,9 @@ fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
         }
         cells.push(row.lead.as_ref().map_or("-".into(), |lead| table.metric.lead(lead)));
         shown.row(cells);
+    }
+    if comparison.datasets.len() == 1 {
+        return shown;
     }
     let ranks = table.average_ranks.iter().map(|rank| format!("{rank:.2} "));
     shown.row(

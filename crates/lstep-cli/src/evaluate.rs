@@ -8,12 +8,14 @@ use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use lstep::Error;
+use lstep::disk::write_text;
 use lstep::evaluation::{EvalProgress, EvaluatedModel, Evaluation};
 use lstep::model::ModelConfig;
 use lstep::protocol::{
     EvalScope, Part, Protocol, ProtocolOptions, Setting, StepRule, Strategy, Ties, Visibility,
 };
-use lstep::read::TableFormat;
+use lstep::read::{TableFormat, part_files};
+use lstep::report::evaluation_page;
 use lstep::results::{EvaluationReport, ResultRow, TiesReport};
 use lstep::settings::Purpose;
 use lstep::stream::Stream;
@@ -153,6 +155,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "NAME", help_heading = "Other people's models", requires = "scores")]
     name: Vec<String>,
 
+    /// Write a page for a browser as well, with the models of --scores
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -193,7 +199,10 @@ const STEP_REMEDY: &str = "give a number of events, at least 1, or `time` with -
 impl Evaluate {
     /// Reads, asks, prints.
     pub fn run(&self) -> Result<()> {
-        let report = if self.file.events.is_dir() {
+        let first = self.file.first();
+        let parts = || part_files([first]).is_ok();
+        let run = RunFolder::new(first);
+        let report = if first.is_dir() && (run.holds_a_run() || !parts()) {
             self.evaluate_run()?
         } else {
             let stream = Stream::from(self.file.read()?);
@@ -202,6 +211,10 @@ impl Evaluate {
             }
             watched(self.evaluation(&stream)?)?
         };
+        if let Some(page) = &self.html {
+            write_text(page, &evaluation_page(&report))?;
+            crate::tell(format!("{}: open it in a browser", page.display()));
+        }
         if self.json {
             say(serde_json::to_string_pretty(&report)?)
         } else if self.latex {
@@ -247,7 +260,10 @@ impl Evaluate {
 
     /// A run knows its protocol; only what is asked can be chosen.
     fn evaluate_run(&self) -> Result<EvaluationReport> {
-        let folder = RunFolder::new(&self.file.events);
+        let folder = RunFolder::new(self.file.first());
+        if let Some(other) = self.file.events.get(1) {
+            bail!("{} is too much: a run is evaluated alone", other.display());
+        }
         self.refuse_what_a_run_settles()?;
         let mut trained = TrainedRun::open(&folder)?;
         if self.per_event.is_some() || self.questions.is_some() {
@@ -285,6 +301,7 @@ impl Evaluate {
             ("--read-negatives", self.read_negatives.is_some()),
             ("--write-questions", self.write_questions.is_some()),
             ("--scores", !self.scores.is_empty()),
+            ("--html", self.html.is_some()),
         ]
         .into_iter()
         .filter_map(|(flag, given)| given.then_some(flag))
@@ -297,7 +314,7 @@ impl Evaluate {
             "{} has no meaning for {}, which is a run: its config.toml settles model, protocol and events. Leave the flag out, or \
              train another run with the protocol you want (lstep train EVENTS --protocol NAME --out RUN)",
             given.join(", "),
-            self.file.events.display()
+            self.file.first().display()
         )
     }
 
@@ -360,7 +377,7 @@ impl Evaluate {
     }
 
     fn protocol(&self, stream: &Stream) -> Result<Protocol> {
-        let beside = || self.file.events.parent().map(PathBuf::from);
+        let beside = || self.file.first().parent().map(PathBuf::from);
         let folder = self.tgb_negatives.clone().or_else(beside);
         let name = self.protocol.as_deref().unwrap_or(Protocol::NAMES[0]);
         let protocol = Protocol::named(name, &stream.name, folder)?;

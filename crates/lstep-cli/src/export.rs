@@ -3,7 +3,7 @@
 use crate::say;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lstep::disk::{FileLock, path_text};
+use lstep::disk::{FileLock, check_replaceable, path_text};
 use lstep::serving::Bundle;
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -91,6 +91,7 @@ impl fmt::Display for Exported {
 /// before any work is done.
 pub fn claim(path: &Path, force: bool) -> Result<FileLock> {
     let lock = FileLock::acquire(path)?;
+    check_replaceable(path)?;
     if path.exists() && !force {
         bail!("{} exists: name another file, or replace it with --force", path.display());
     }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lstep::data::write_tgb;
 use lstep::read::synthetic::{SyntheticConfig, generate};
-use lstep::read::write_events;
+use lstep::read::{check_ending, write_events};
 use std::path::PathBuf;
 
 /// Make a synthetic stream with planted habits.
@@ -94,6 +94,10 @@ pub struct Generate {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_event: Option<u32>,
 
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
+
     /// Print what was written as JSON
     #[arg(long)]
     json: bool,
@@ -133,6 +137,8 @@ impl Generate {
         if self.per_event.is_some() && self.layout != Form::Tgb {
             bail!("--per-event has no meaning here: it belongs to --layout tgb");
         }
+        let _writing = crate::export::claim(&self.out, self.force)?;
+        check_ending(&self.out)?;
         let busy = crate::progress::busy(&format!("making {} events", config.events));
         let written = generate(&config).and_then(|dataset| {
             let files = match self.layout {

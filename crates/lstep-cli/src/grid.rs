@@ -13,6 +13,7 @@ use lstep::experiments::{
     Cell, CellState, Comparison, DatasetDigest, Grid, GridData, GridEvent, Jobs, run_cells,
     write_comparison,
 };
+use lstep::read::part_files;
 use lstep::settings::DataConfig;
 use lstep::training::RunFolder;
 use std::collections::BTreeMap;
@@ -76,13 +77,11 @@ pub fn lasting(mut data: DataConfig) -> Result<DataConfig> {
         bail!("a grid has to find its events again: give a file, not standard input");
     }
     if data.events.is_dir() {
-        let found = stream_in(&data.events);
-        data.events = found.with_context(|| {
-            format!(
-                "{} has no events.csv.gz, ml_NAME.csv or NAME_edgelist.csv: name the file",
-                data.events.display()
-            )
-        })?;
+        match stream_in(&data.events) {
+            Some(found) => data.events = found,
+            // The parts of one stream stay a folder.
+            None => drop(part_files([data.events.as_path()])?),
+        }
     }
     for path in [Some(&mut data.events), data.node_features.as_mut()].into_iter().flatten() {
         *path = path.canonicalize().with_context(|| format!("cannot read {}", path.display()))?;
@@ -178,7 +177,7 @@ pub fn run(
 }
 
 /// The whole grid on a line, and a line for each cell that ends.
-struct Display<'a> {
+pub struct Display<'a> {
     cells: &'a [Cell],
     before: usize,
     started: Instant,
@@ -196,7 +195,8 @@ struct Shares {
 }
 
 impl<'a> Display<'a> {
-    fn new(cells: &'a [Cell], before: usize) -> Display<'a> {
+    /// A display of cells, after some that are finished already.
+    pub fn new(cells: &'a [Cell], before: usize) -> Display<'a> {
         let shares = Shares {
             first: vec![None; cells.len()],
             now: vec![0.0; cells.len()],
@@ -207,10 +207,11 @@ impl<'a> Display<'a> {
         Display { cells, before, started: Instant::now(), bar, shares: Mutex::new(shares) }
     }
 
-    fn take(&self, place: usize, moment: &GridEvent<'_>) {
+    /// Shows what happens to a cell.
+    pub fn take(&self, place: usize, moment: &GridEvent<'_>) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         match moment {
-            GridEvent::Begun => return,
+            GridEvent::Begun | GridEvent::Waiting => return,
             GridEvent::Share(share) => {
                 shares.first[place].get_or_insert(*share);
                 shares.now[place] = *share;
@@ -242,14 +243,14 @@ impl<'a> Display<'a> {
                 numbers.join(", ")
             }
             GridEvent::Failed(error) => format!("FAILED: {}", error.display_with(&CommandLine)),
-            GridEvent::Begun | GridEvent::Share(_) => return,
+            GridEvent::Begun | GridEvent::Share(_) | GridEvent::Waiting => return,
         };
         let line = format!("[{ended}/{of}] {name}: {end}{left}");
         if std::io::stderr().is_terminal() { self.bar.println(line) } else { crate::tell(line) }
     }
 
     /// What to say of the cells that failed, in their order.
-    fn failures(&self) -> Vec<String> {
+    pub fn failures(&self) -> Vec<String> {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.failed.values().cloned().collect()
     }

@@ -2,6 +2,7 @@
 
 use crate::args::{EventsFile, faults_table};
 use crate::say;
+use crate::settings::wrapped;
 use crate::table::Table;
 use anyhow::Result;
 use clap::Args;
@@ -13,6 +14,8 @@ use lstep::stream::{InspectReport, inspect};
 #[command(after_help = "\
 Examples:
   lstep inspect events.csv.gz
+  lstep inspect logs/2026-01.csv logs/2026-02.csv --time-format '%d.%m.%Y %H:%M'
+  lstep inspect parts/                                a folder of CSV, JSON Lines or Parquet parts
   lstep inspect mail.parquet --src sender --dst recipient --time sent_at
   zcat log.csv.gz | lstep inspect - --json")]
 pub struct Inspect {
@@ -27,7 +30,7 @@ pub struct Inspect {
 impl Inspect {
     /// Reads, counts, prints.
     pub fn run(&self) -> Result<()> {
-        let data = self.file.reading.data(&self.file.events);
+        let data = self.file.data();
         let dataset = match self.file.read() {
             Ok(dataset) => dataset,
             Err(error) => {
@@ -43,9 +46,25 @@ impl Inspect {
             return say(serde_json::to_string_pretty(&report)?);
         }
         show(&report)?;
+        let times = dataset.events.times();
+        let span = times.first().zip(times.last());
+        let dates = span.and_then(|(&first, &last)| {
+            let clock = dataset.clock.as_unix(first, last)?;
+            Some(format!("{} to {}", clock.show(first), clock.show(last)))
+        });
+        if let Some(dates) = dates {
+            say(format!("hint: times look like those since 1970: {dates}"))?;
+        }
+        if 2 * report.stats.tied_events > report.stats.events {
+            say(
+                "hint: most events share their time with another, and their order in the file means \
+                 nothing: look at numbers with --ties shuffled, too",
+            )?;
+        }
         if let Ok(Some(found)) = diagnose(&data.events, &data.options()) {
             let columns = found.columns.iter().map(|(name, role)| format!("{name} ({role})"));
-            say(format!("columns: {}", columns.collect::<Vec<_>>().join(", ")))?;
+            let columns = format!("columns: {}", columns.collect::<Vec<_>>().join(", "));
+            say(wrapped(&columns, 80, ""))?;
             found.hints.iter().try_for_each(|hint| say(format!("hint: {hint}")))?;
         }
         Ok(())
@@ -89,7 +108,7 @@ pub fn show(report: &InspectReport) -> Result<()> {
     row(
         "tied events",
         percent(stats.tied_events as f64 / stats.events.max(1) as f64),
-        "events that share their time with another: their order in the file means nothing",
+        "share their time with another event",
     );
     row("first time", text(&report.first_time), "");
     row("last time", text(&report.last_time), "");
@@ -97,11 +116,7 @@ pub fn show(report: &InspectReport) -> Result<()> {
     row("self-loops", stats.self_loops.to_string(), "");
     row("duplicates", stats.duplicate_events.to_string(), "same pair and time as an earlier event");
     row("repeats", percent(stats.repeat_share), "events whose pair occurred before");
-    row(
-        "replies",
-        percent(stats.reply_share),
-        "events whose pair occurred before the other way round",
-    );
+    row("replies", percent(stats.reply_share), "events that answer an earlier one");
     row("busiest node", format!("{} events", stats.busiest_node_events), "");
     row("edge features", stats.edge_feature_width.to_string(), "");
     row("node features", stats.node_feature_width.to_string(), "");

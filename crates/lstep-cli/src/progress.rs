@@ -16,10 +16,11 @@ pub fn candidates(name: &str) -> ProgressBar {
     ProgressBar::with_draw_target(None, target()).with_style(style).with_prefix(name.to_string())
 }
 
-/// A bar over the events of an epoch, shown only on a terminal.
+/// A bar over the events of an epoch with a line about the whole training below it, shown only on a
+/// terminal.
 pub fn epoch() -> ProgressBar {
     let style = ProgressStyle::with_template(
-        "{prefix} {wide_bar} {percent:>3} %  {msg}, {rate} events/s, {eta} left",
+        "{prefix} {wide_bar} {percent:>3} %  {rate} a second, {eta} left\n{msg}",
     )
     .expect("the template is constant")
     .with_key("rate", whole_rate);

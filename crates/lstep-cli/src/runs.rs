@@ -6,6 +6,7 @@ use crate::table::Table;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::disk::{REPORT_LIMIT, path_text, read_text};
+use lstep::evaluation::{KeptRanks, PairedDifference};
 use lstep::results::{EvaluationReport, ResultRow};
 use lstep::settings::{RunConfig, differences};
 use lstep::training::RunFolder;
@@ -162,7 +163,12 @@ struct Question {
     question: String,
     metric: &'static str,
     values: Vec<Option<f64>>,
+    /// The interval of each value that holds 95 % of its values over draws of test events.
+    intervals: Vec<Option<(f64, f64)>>,
     same_negatives: bool,
+    /// Each value minus the first, with the interval of the paired difference, where both were
+    /// asked the same questions and are ranked.
+    differences: Vec<Option<PairedDifference>>,
 }
 
 #[derive(Serialize)]
@@ -177,6 +183,10 @@ pub fn compare_runs(paths: &[PathBuf], json: bool) -> Result<()> {
     let reports = folders.iter().map(report).collect::<Result<Vec<_>>>()?;
     let configs =
         folders.iter().map(RunFolder::config).collect::<lstep::Result<Vec<RunConfig>>>()?;
+    let kept = folders
+        .iter()
+        .map(|folder| KeptRanks::read(folder.file("ranks.json")))
+        .collect::<lstep::Result<Vec<_>>>()?;
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let hash = |report: &EvaluationReport| report.stream_sha256.clone();
     let same_events = reports.iter().all(|report| hash(report) == hash(&reports[0]));
@@ -196,10 +206,24 @@ pub fn compare_runs(paths: &[PathBuf], json: bool) -> Result<()> {
                 .iter()
                 .map(|report| report.results.iter().find(|row| question(row) == wanted))
                 .collect();
+            let kept_of = |place: usize| {
+                let hash = &rows[place]?.negatives_sha256;
+                kept[place].iter().find(|kept| kept.negatives_sha256 == *hash)
+            };
+            let intervals = (0..rows.len()).map(|place| kept_of(place)?.interval).collect();
+            let differences = (0..rows.len())
+                .map(|place| match place {
+                    0 => None,
+                    _ if !same_events => None,
+                    _ => kept_of(place)?.minus(kept_of(0)?),
+                })
+                .collect();
             let mut hashes = rows.iter().flatten().map(|row| &row.negatives_sha256);
             let first = hashes.next();
             Question {
                 values: rows.iter().map(|row| row.map(|row| row.headline().1)).collect(),
+                intervals,
+                differences,
                 same_negatives: hashes.all(|hash| Some(hash) == first),
                 metric: wanted.1,
                 question: wanted.0,
@@ -221,8 +245,33 @@ pub fn compare_runs(paths: &[PathBuf], json: bool) -> Result<()> {
         let mut cells = vec![format!("{} {}{mark}", row.question, row.metric)];
         cells.extend(row.values.iter().map(|value| value.map_or("-".into(), share)));
         table.row(cells);
+        if row.intervals.iter().any(Option::is_some) {
+            let shown = |interval: &Option<(f64, f64)>| {
+                interval.map_or("-".into(), |(low, high)| format!("{low:.4} to {high:.4}"))
+            };
+            let about = "  95 % interval".to_string();
+            table.row(std::iter::once(about).chain(row.intervals.iter().map(shown)).collect());
+        }
+        if row.differences.iter().any(Option::is_some) {
+            let shown = |found: &Option<PairedDifference>| {
+                found.map_or("-".into(), |found| {
+                    let PairedDifference { difference, low, high } = found;
+                    format!("{difference:+.4} ({low:+.4} to {high:+.4})")
+                })
+            };
+            let about = "  minus the first".to_string();
+            table.row(std::iter::once(about).chain(row.differences.iter().map(shown)).collect());
+        }
     }
     say(table.show().trim_end())?;
+    for row in &questions {
+        for (name, found) in names.iter().zip(&row.differences).skip(1) {
+            if let Some(found) = found {
+                let verdict = found.verdict();
+                say(format!("{name} is {verdict} {} ({} {})", names[0], row.question, row.metric))?;
+            }
+        }
+    }
     if !same_events {
         say("These runs are about other events: their numbers cannot be compared")?;
     }

@@ -20,6 +20,11 @@ use std::time::Instant;
 /// would, but needs neither the file it was trained on nor the time to observe it. Higher scores
 /// are likelier; only their order counts. A source is no candidate for itself unless it has met
 /// itself.
+///
+/// A run for ranking also has the column `probability`: if the source has an event at the time
+/// asked, how likely it is with this destination and no other. It was calibrated on the validation
+/// part against all destinations, so those of a list add up to the chance that the list holds the
+/// right one. It does not say whether the source acts at all. Other runs have scores only.
 #[derive(Args)]
 #[command(group = ArgGroup::new("whom").args(["source", "sources", "all"]))]
 #[command(after_help = "\
@@ -181,6 +186,8 @@ impl Score {
             return say(serde_json::to_string_pretty(&scored)?);
         }
         let mut columns = vec!["source", "destination", "time", "score"];
+        let calibrated = scored.iter().any(|row| row.probability.is_some());
+        columns.extend(calibrated.then_some("probability"));
         columns.extend(self.explain.then_some("why"));
         let mut table = Table::with_columns(columns.into_iter().map(String::from).collect());
         for row in &scored {
@@ -190,6 +197,7 @@ impl Score {
                 row.time.clone(),
                 shown(row.score),
             ];
+            cells.extend(row.probability.map(|said| format!("{said:.4}")));
             cells.extend(row.why.as_ref().map(|why| why.words.clone()));
             table.row(cells);
         }
@@ -253,8 +261,10 @@ fn write_scored(path: &Path, scored: &[Scored]) -> Result<u64> {
         ("destination", ColumnType::Text),
         ("time", ColumnType::Text),
         ("score", ColumnType::Double),
-        ("known", ColumnType::Boolean),
     ];
+    let calibrated = scored.iter().any(|row| row.probability.is_some());
+    columns.extend(calibrated.then_some(("probability", ColumnType::Double)));
+    columns.push(("known", ColumnType::Boolean));
     let explained = scored.iter().any(|row| row.why.is_some());
     columns.extend(explained.then_some(("why", ColumnType::Text)));
     let texts = |cell: fn(&Scored) -> &String| {
@@ -266,8 +276,12 @@ fn write_scored(path: &Path, scored: &[Scored]) -> Result<u64> {
             texts(|row| &row.destination),
             texts(|row| &row.time),
             ColumnData::Doubles(scored.iter().map(|row| row.score).collect()),
-            ColumnData::Booleans(scored.iter().map(|row| row.known).collect()),
         ];
+        if calibrated {
+            let said = scored.iter().filter_map(|row| row.probability);
+            cells.push(ColumnData::Doubles(said.collect()));
+        }
+        cells.push(ColumnData::Booleans(scored.iter().map(|row| row.known).collect()));
         if explained {
             let why =
                 |row: &Scored| row.why.as_ref().map_or(String::new(), |why| why.words.clone());

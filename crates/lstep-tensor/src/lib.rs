@@ -86,6 +86,7 @@
 #[macro_use]
 mod kernel;
 mod adam;
+mod arithmetic;
 mod backward;
 pub mod check;
 mod error;
@@ -99,6 +100,7 @@ mod tape;
 mod workspace;
 
 pub use adam::{Adam, AdamConfig, AdamMoments};
+pub use arithmetic::arithmetic;
 pub use error::Error;
 pub use init::Init;
 pub use kernel::activation::Activation;

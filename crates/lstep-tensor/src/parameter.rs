@@ -213,6 +213,7 @@ impl Entry {
 }
 
 /// The gradients of all parameters. They accumulate until [`Gradients::zero`].
+#[derive(Clone)]
 pub struct Gradients {
     entries: Vec<Entry>,
     values: Slab,
@@ -283,11 +284,13 @@ impl Gradients {
         norm
     }
 
-    pub(crate) fn flat(&self) -> &[f32] {
+    /// All gradients, one parameter after the other.
+    pub fn flat(&self) -> &[f32] {
         &self.values.as_slice()[..self.len]
     }
 
-    pub(crate) fn flat_mut(&mut self) -> &mut [f32] {
+    /// All gradients, to change.
+    pub fn flat_mut(&mut self) -> &mut [f32] {
         &mut self.values.as_mut_slice()[..self.len]
     }
 }

@@ -20,6 +20,7 @@ pub use crate::disk::{append_line, write_text};
 use crate::disk::{FileWriter, write_file};
 use crate::error::{Error, InputFault, Result};
 use crate::event::NodeId;
+use crate::fingerprint::Fingerprint;
 use safetensors::Dtype;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -97,6 +98,18 @@ impl<'a> Checkpoint<'a> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         Checkpoint::parse(path, BufReader::with_capacity(1 << 16, file))
+    }
+
+    /// The SHA-256 of names and values. Notes are not in it.
+    pub fn sha256(&self) -> String {
+        let mut hash = Fingerprint::default();
+        for tensor in &self.tensors {
+            hash.take((tensor.name.len() as u64).to_le_bytes());
+            hash.take(&tensor.name);
+            hash.take((tensor.values.len() as u64).to_le_bytes());
+            tensor.values.emit(&mut hash).expect("hashing does no input or output");
+        }
+        hash.hex()
     }
 
     /// The same with values of its own.
@@ -305,6 +318,11 @@ impl Values<'_> {
             Values::F64(_) => Dtype::F64,
             Values::U8(_) => Dtype::U8,
         }
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.len() * self.kind().bitsize() / 8
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,8 +2,8 @@
 
 use crate::args::{EventsFile, tell_left_out};
 use crate::front::CommandLine;
-use crate::{progress, say};
-use anyhow::{Context, Result};
+use crate::{export, progress, say};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lstep::data::convert;
 use lstep::read::{Layout, RemarkKind};
@@ -11,14 +11,15 @@ use std::path::PathBuf;
 
 /// Turn a file of events into another form.
 ///
-/// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; everything
-/// else is CSV, or TSV for .tsv, compressed for .gz and .zst. What a form cannot hold is refused,
+/// The form follows from the name: .parquet; ml_NAME.csv is DGB's, with its .npy files; .csv and
+/// .txt are CSV, .tsv is TSV, compressed for .gz and .zst. What a form cannot hold is refused,
 /// or with --lossy said and lost. Ids, times and their order are kept exactly; features are numbers
 /// of 32 bits, as models get them, and their columns are called f0, f1 and so on.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lstep data convert events.csv.gz events.parquet
+  lstep data convert 2026-01.csv 2026-02.csv all.parquet       several files become one
   lstep data convert data/uci/ml_uci.csv uci.csv.zst
   lstep data convert mail.parquet ml_mail.csv --lossy        text ids become numbers
   lstep data convert visits.csv visits_jodie.csv --layout jodie --bipartite")]
@@ -33,6 +34,10 @@ pub struct Convert {
     /// The form, if the name does not tell
     #[arg(long, value_enum)]
     layout: Option<Form>,
+
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
 
     /// Accept that something is lost; it is said what
     #[arg(long)]
@@ -63,9 +68,14 @@ impl Convert {
             Form::Dgb => Layout::Dgb,
             Form::Jodie => Layout::Jodie,
         });
-        let events = &self.file.events;
+        let (data, events) = (self.file.data(), self.file.first());
+        let same = |file: &PathBuf| file.canonicalize().ok() == self.out.canonicalize().ok();
+        if self.out.exists() && std::iter::once(&data.events).chain(&data.more).any(same) {
+            bail!("{}: it is the file that is read, give another name", self.out.display());
+        }
+        let _writing = export::claim(&self.out, self.force)?;
         let busy = progress::busy(&format!("converting {}", events.display()));
-        let report = convert(&self.file.reading.data(events), &self.out, layout, self.lossy);
+        let report = convert(&data, &self.out, layout, self.lossy);
         busy.finish_and_clear();
         let mut report = report.with_context(|| format!("cannot convert {}", events.display()))?;
         tell_left_out(&report.left_out, report.events);

@@ -119,7 +119,7 @@ fn a_planted_link_is_replaced_and_not_followed() {
     }
     std::os::unix::fs::symlink(place.path("victim"), place.path("out.csv")).expect("a link");
     place.trained("run", &["train.epochs=1"]);
-    done(&["generate", &place.at("out.csv"), "--events", "100", "--habits", "0"]);
+    done(&["generate", &place.at("out.csv"), "--events", "100", "--habits", "0", "--force"]);
     assert_eq!(place.words("victim"), "precious");
     let kept = fs::symlink_metadata(place.path("run/report.json")).expect("there");
     assert!(kept.is_file());

@@ -48,6 +48,12 @@ fn scores_of_another_model_stand_in_the_table_with_an_interval() {
     assert!(text(&shown.stdout).contains("95 % interval"));
     let latex = done(&evaluate(&["--scores", &mine, "--name", "counts_of_mine", "--latex"]));
     assert!(text(&latex.stdout).contains("counts\\_of\\_mine &"), "{}", text(&latex.stdout));
+    let page = place.at("models.html");
+    done(&evaluate(&["--scores", &mine, "--name", "counts_of_mine", "--html", &page]));
+    let page = place.words("models.html");
+    for words in ["<h1>Models on", "counts_of_mine", "edgebank", "95 % interval", "SHA-256"] {
+        assert!(page.contains(words), "{words}");
+    }
 
     // The order of scores is all that counts.
     scored_by_counts(&place, "q.csv", "scaled.csv", |count| 7.0 * count - 3.0);

@@ -140,13 +140,12 @@ fn a_comparison_ends_with_a_page_of_tables_ranks_and_costs() {
     let page = place.words("grid/report.html");
     looks_well(&page);
     for words in [
-        "Ranks: AP",
-        "average rank (1 is best)",
+        // On one dataset the metric says more than places.
+        ">Models<",
         "against time",
         "95 % interval of the paired difference over seeds",
         ">lead<",
         " over ",
-        "the order may be chance",
     ] {
         assert!(page.contains(words), "{words} is missing");
     }

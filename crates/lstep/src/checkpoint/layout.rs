@@ -247,7 +247,7 @@ fn damaged(file: &str, how: &str) -> InputFault {
 }
 
 impl Values<'_> {
-    fn emit(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn emit(&self, out: &mut impl Write) -> io::Result<()> {
         fn put<T: Copy, const W: usize>(
             values: &[T],
             bytes: fn(T) -> [u8; W],

@@ -4,7 +4,9 @@
 //! file was read are reported in any case.
 
 use crate::error::{Error, Remedy, Result};
-use crate::read::{Format, Layout, LeftOut, Remark, RemarkKind, Written, read, remarks, write_as};
+use crate::read::{
+    Format, Layout, LeftOut, Remark, RemarkKind, Written, check_ending, read, remarks, write_as,
+};
 use crate::settings::DataConfig;
 use serde::Serialize;
 use std::path::Path;
@@ -36,6 +38,7 @@ pub fn convert(
     layout: Option<Layout>,
     lossy: bool,
 ) -> Result<ConvertReport> {
+    check_ending(to)?;
     let data = read(&from.events, &from.options())?;
     let layout = layout.unwrap_or_else(|| Layout::of_name(to));
     let mut remarks = remarks(&data, layout);

@@ -14,8 +14,14 @@ const NAME: &str = ".lock";
 /// the process ends, however it ends. Readers need none.
 #[derive(Debug)]
 pub struct FolderLock {
-    _lock: Lock,
+    lock: Lock,
 }
+
+/// What is said where a folder has another writer.
+const BUSY: (&str, &str) = (
+    "another process is writing into this folder",
+    "wait until it has ended, or stop it, or choose another folder",
+);
 
 impl FolderLock {
     /// Locks a folder that exists, and removes what an earlier writer left unfinished in it.
@@ -25,14 +31,33 @@ impl FolderLock {
     /// If another process, or another part of this one, writes into it.
     pub fn acquire(folder: impl AsRef<Path>) -> Result<FolderLock> {
         let folder = folder.as_ref();
-        let problem = "another process is writing into this folder";
-        let remedy = "wait until it has ended, or stop it, or choose another folder";
-        let lock = Lock::acquire(folder.join(NAME), folder, problem, remedy)?;
+        FolderLock::try_acquire(folder)?.ok_or_else(|| FolderLock::busy(folder))
+    }
+
+    /// The same; nothing if somebody else writes into the folder.
+    pub fn try_acquire(folder: impl AsRef<Path>) -> Result<Option<FolderLock>> {
+        let folder = folder.as_ref();
+        let Some(lock) = Lock::acquire(folder.join(NAME))? else { return Ok(None) };
         if lock.held {
             remove_leftovers(folder, true);
         }
-        Ok(FolderLock { _lock: lock })
+        Ok(Some(FolderLock { lock }))
     }
+
+    /// What is said where a folder has another writer.
+    pub(crate) fn busy(folder: &Path) -> Error {
+        busy(folder, BUSY)
+    }
+
+    /// Whether others are kept out. A file system without locks keeps nobody from working, so
+    /// whoever relies on a lock has to ask.
+    pub fn keeps_others_out(&self) -> bool {
+        self.lock.held
+    }
+}
+
+fn busy(what: &Path, (problem, remedy): (&str, &'static str)) -> Error {
+    Error::incompatible(InputFault::new(what.display().to_string(), problem, remedy))
 }
 
 /// The right to write a file that stands alone in somebody's folder, until it is dropped. Other
@@ -57,7 +82,8 @@ impl FileLock {
         let name = format!(".lstep-{:016x}.lock", hash.finish());
         let problem = "another process is writing this file";
         let remedy = "wait until it has ended, or stop it, or choose another file";
-        let lock = Lock::acquire(folder_of(path).join(name), path, problem, remedy)?;
+        let lock = Lock::acquire(folder_of(path).join(name))?;
+        let lock = lock.ok_or_else(|| busy(path, (problem, remedy)))?;
         remove_leftovers(folder_of(path), false);
         Ok(FileLock { _lock: lock })
     }
@@ -74,8 +100,8 @@ struct Lock {
 }
 
 impl Lock {
-    /// Makes a file and locks it; `what` is what others cannot write meanwhile.
-    fn acquire(path: PathBuf, what: &Path, problem: &str, remedy: &'static str) -> Result<Lock> {
+    /// Makes a file and locks it; nothing if somebody else has it locked.
+    fn acquire(path: PathBuf) -> Result<Option<Lock>> {
         loop {
             let file = open(&path).map_err(|error| Error::io(&path, error))?;
             let held = match file.try_lock() {
@@ -83,14 +109,11 @@ impl Lock {
                 // others lock another file of that name.
                 Ok(()) if !is_named(&file, &path) => continue,
                 Ok(()) => true,
-                Err(TryLockError::WouldBlock) => {
-                    let fault = InputFault::new(what.display().to_string(), problem, remedy);
-                    return Err(Error::incompatible(fault));
-                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) if is_unsupported(&error) => false,
                 Err(TryLockError::Error(error)) => return Err(Error::io(path, error)),
             };
-            return Ok(Lock { _file: file, path, held });
+            return Ok(Some(Lock { _file: file, path, held }));
         }
     }
 }

@@ -58,6 +58,24 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf
     PathText::deserialize(deserializer).map(|path| path.0)
 }
 
+/// The same for several paths.
+pub mod list {
+    use super::*;
+
+    /// Writes paths.
+    pub fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().cloned().map(PathText))
+    }
+
+    /// Reads paths.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<PathText>::deserialize(deserializer)?;
+        Ok(paths.into_iter().map(|path| path.0).collect())
+    }
+}
+
 /// The same for a path that may be absent.
 pub mod option {
     use super::*;
@@ -75,15 +93,5 @@ pub mod option {
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<PathText>::deserialize(deserializer)?.map(|path| path.0))
-    }
-}
-
-/// The same for several paths.
-pub mod list {
-    use super::*;
-
-    /// Writes paths.
-    pub fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(paths.iter().cloned().map(PathText))
     }
 }

@@ -17,6 +17,12 @@ pub enum Argument {
     Destination,
     /// The column of times.
     Time,
+    /// How times are written.
+    TimeFormat,
+    /// Whether the first line is no header.
+    NoHeader,
+    /// Whether the first line is a header.
+    Header,
     /// The columns that are features.
     Features,
     /// The table of node features.
@@ -59,10 +65,13 @@ pub enum Argument {
 
 impl Argument {
     /// All of them.
-    pub const ALL: [Argument; 22] = [
+    pub const ALL: [Argument; 25] = [
         Argument::Source,
         Argument::Destination,
         Argument::Time,
+        Argument::TimeFormat,
+        Argument::NoHeader,
+        Argument::Header,
         Argument::Features,
         Argument::NodeFeatures,
         Argument::Bipartite,
@@ -90,6 +99,9 @@ impl Argument {
             Argument::Source => "source",
             Argument::Destination => "destination",
             Argument::Time => "time",
+            Argument::TimeFormat => "time_format",
+            Argument::NoHeader => "no_header",
+            Argument::Header => "header",
             Argument::Features => "features",
             Argument::NodeFeatures => "node_features",
             Argument::Bipartite => "bipartite",
@@ -172,6 +184,11 @@ pub enum Remedy {
     Text(Cow<'static, str>),
     /// No column was found for this: name it.
     NameColumn(Argument),
+    /// No column was found for this, and the first line looks like an event: name it, or say that
+    /// there is no header.
+    NameColumnOrNoHeader(Argument),
+    /// The first line may be a header or an event.
+    SayWhetherHeader,
     /// Several columns could be meant: choose one.
     ChooseColumn(Argument),
     /// The column that was named does not exist.
@@ -217,6 +234,8 @@ pub enum Remedy {
     RepeatComparison,
     /// Steps have too many events; this many would do.
     ShorterSteps(u64),
+    /// So many processes each need a lane of a batch.
+    Lanes(usize),
     /// These arguments do not apply.
     LeaveOut(&'static [Argument]),
     /// Negatives or questions of this kind belong to this protocol.
@@ -254,6 +273,16 @@ impl Remedy {
         match self {
             Remedy::Text(text) => text.to_string(),
             Remedy::NameColumn(argument) => format!("name it with {}", say(*argument)),
+            Remedy::NameColumnOrNoHeader(argument) => format!(
+                "if it is an event already, pass {}, else name the column with {}",
+                say(Argument::NoHeader),
+                say(*argument)
+            ),
+            Remedy::SayWhetherHeader => format!(
+                "pass {} if it is an event, or {}",
+                say(Argument::NoHeader),
+                say(Argument::Header)
+            ),
             Remedy::ChooseColumn(argument) => format!("choose one with {}", say(*argument)),
             Remedy::CorrectColumn(argument) => format!("correct {}", say(*argument)),
             Remedy::NameThreeColumns => {
@@ -285,7 +314,9 @@ impl Remedy {
                 say(Destination)
             ),
             Remedy::WriteTimes => format!(
-                "write integers, decimals or ISO 8601, or name the right column with {}",
+                "write integers, decimals or ISO 8601, say how it is written with {}, or name the \
+                 right column with {}",
+                say(Argument::TimeFormat),
                 say(Time)
             ),
             Remedy::Sort => format!("sort the file by time or pass {}", say(Argument::Sort)),
@@ -315,6 +346,10 @@ impl Remedy {
             Remedy::ShorterSteps(events) => format!(
                 "set fewer events, for example {}",
                 front.setting("protocol.step", &events.to_string())
+            ),
+            Remedy::Lanes(ranks) => format!(
+                "begin with at least one lane for each, {}, or start fewer ranks",
+                front.setting("train.lanes", &ranks.to_string())
             ),
             Remedy::LeaveOut(arguments) => {
                 let names: Vec<String> = arguments.iter().map(|&argument| say(argument)).collect();

@@ -85,19 +85,34 @@ pub fn against(
 /// A number of some answers, given how often each row counts: its value for all of them, and the
 /// ends of the interval that holds 95 % of its values over draws.
 fn bootstrap(record: &ScoreLog, value: impl Fn(&[u32]) -> f64) -> (f64, f64, f64) {
-    let steps: Vec<Range<usize>> = if record.is_ranked() {
-        let ends = record.reciprocal_ranks().1;
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        starts.zip(ends).map(|(start, &end)| start..end).collect()
-    } else {
-        record.steps().collect()
+    let steps: Vec<Range<usize>> = match record.is_ranked() {
+        true => spans(record.reciprocal_ranks().1),
+        false => record.steps().collect(),
     };
+    bootstrap_over(&steps, value)
+}
+
+/// The mean of differences of reciprocal ranks, with the interval that holds 95 % of its values
+/// over draws of rows within their steps.
+pub(super) fn bootstrap_ranks(differences: &[f64], step_ends: &[usize]) -> PairedDifference {
+    let judged = Judged::Ranked(differences.to_vec());
+    let (difference, low, high) = bootstrap_over(&spans(step_ends), |times| judged.metric(times));
+    PairedDifference { difference, low, high }
+}
+
+/// The rows of each step.
+fn spans(ends: &[usize]) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends).map(|(start, &end)| start..end).collect()
+}
+
+fn bootstrap_over(steps: &[Range<usize>], value: impl Fn(&[u32]) -> f64) -> (f64, f64, f64) {
     let rows = steps.last().map_or(0, |step| step.end);
     let mut drawn: Vec<f64> = (0..DRAWS as u64)
         .map(|number| {
             let mut draw = KeyedRng::new(&[0xb007, number]);
             let mut times = vec![0; rows];
-            for step in &steps {
+            for step in steps {
                 let count = step.len() as u64;
                 for _ in step.clone() {
                     times[step.start + draw.below(count) as usize] += 1;

@@ -31,7 +31,14 @@ pub struct ScoreLog {
     reciprocals: Vec<f64>,
     /// How many of them there were when each step ended.
     rank_step_ends: Vec<usize>,
+    /// The highest scores of every ranked row with more candidates than that, and which of them is
+    /// the true one's.
+    leaders: Vec<[(f64, bool); LEADERS]>,
 }
+
+/// So many scores of every ranked row are kept, whatever else is: a list as long as this is what
+/// somebody is shown.
+const LEADERS: usize = 10;
 
 /// An event's score and those of its negatives.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +66,7 @@ impl ScoreLog {
             step_ends: Vec::new(),
             reciprocals: Vec::new(),
             rank_step_ends: Vec::new(),
+            leaders: Vec::new(),
         }
     }
 
@@ -74,7 +82,16 @@ impl ScoreLog {
             self.events.push(event);
             self.scores.push(row.iter().copied());
         }
+        if rank.is_some() && row.len() > LEADERS {
+            self.leaders.push(leaders(row));
+        }
         self.reciprocals.extend(rank.map(Rank::reciprocal));
+    }
+
+    /// The ten highest scores of every ranked row that has more candidates than that, from high to
+    /// low, and which of them is the true one's. Among equals the true one comes last.
+    pub(crate) fn leaders(&self) -> &[[(f64, bool); LEADERS]] {
+        &self.leaders
     }
 
     /// Ends a step: the rows since the last call are one.
@@ -169,6 +186,7 @@ impl ScoreLog {
             step_ends: Vec::new(),
             reciprocals: Vec::new(),
             rank_step_ends: Vec::new(),
+            leaders: Vec::new(),
         };
         for (place, (event, positive, negatives)) in rows.iter().enumerate() {
             let row: Vec<f64> =
@@ -180,6 +198,21 @@ impl ScoreLog {
         record.close_step();
         record
     }
+}
+
+/// The highest scores of a row, from high to low; the first of the row is the true one's.
+fn leaders(row: &[f64]) -> [(f64, bool); LEADERS] {
+    let mut best = [(f64::NEG_INFINITY, false); LEADERS];
+    let mut offer = |score: f64, label: bool| {
+        if score > best[LEADERS - 1].0 {
+            let place = best.partition_point(|other| other.0 >= score);
+            best.copy_within(place..LEADERS - 1, place + 1);
+            best[place] = (score, label);
+        }
+    };
+    row[1..].iter().for_each(|&score| offer(score, false));
+    offer(row[0], true);
+    best
 }
 
 #[cfg(test)]
@@ -211,5 +244,17 @@ mod tests {
         record.every = 3;
         (0..10).for_each(|place| record.take(place, place as u32, &[1.0, 0.0], None));
         assert_eq!(record.answers().map(|answer| answer.event).collect::<Vec<_>>(), [0, 3, 6, 9]);
+    }
+
+    #[test]
+    fn the_ten_highest_of_every_row_are_kept_with_the_true_one_last_among_equals() {
+        let negatives: Vec<f64> = (0..20).map(|n| f64::from(n * 7 % 20)).collect();
+        let rows = [(0, 15.0, &negatives[..]), (1, 2.5, &negatives), (2, 1.0, &negatives[..5])];
+        let record = ScoreLog::of_rows_every(2, &rows);
+        let [first, second] = record.leaders() else { panic!("two rows are long enough") };
+        assert_eq!(first.map(|row| row.0)[..6], [19.0, 18.0, 17.0, 16.0, 15.0, 15.0]);
+        assert_eq!(first.iter().position(|row| row.1), Some(5));
+        assert_eq!(second.map(|row| row.0)[9], 10.0);
+        assert!(second.iter().all(|row| !row.1));
     }
 }

@@ -5,8 +5,10 @@
 //! refused by the reader. Depends on `Time` only.
 
 mod calendar;
+mod time_format;
 
 pub(crate) use calendar::Instant;
+pub use time_format::TimeFormat;
 
 use super::Time;
 use serde::{Deserialize, Serialize};
@@ -172,6 +174,26 @@ impl Clock {
 /// The integer as a time, if a double holds it exactly.
 pub(crate) fn exact(number: i128) -> Option<Time> {
     if number.unsigned_abs() <= EXACT as u128 { Time::new(number as f64) } else { None }
+}
+
+impl Clock {
+    /// A clock that shows these times as dates, where they look like seconds, milliseconds,
+    /// microseconds or nanoseconds since 1970: all of them lie between 1990 and 2100.
+    pub fn as_unix(&self, first: Time, last: Time) -> Option<Clock> {
+        let origin = match self {
+            Clock::Integer { origin } => *origin,
+            Clock::Float => 0,
+            Clock::Iso8601 { .. } => return None,
+        };
+        let units = [Unit::Second, Unit::Millisecond, Unit::Microsecond, Unit::Nanosecond];
+        let fits = |unit: &Unit| {
+            let year = |from_1970: f64| from_1970 * 365.25 * 86_400.0 * unit.per_second() as f64;
+            let [first, last] = [first, last].map(|time| time.value() + origin as f64);
+            first >= year(20.0) && last < year(130.0)
+        };
+        let unit = units.into_iter().find(fits)?;
+        Some(Clock::Iso8601 { unit, origin })
+    }
 }
 
 #[cfg(test)]

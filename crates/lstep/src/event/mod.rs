@@ -9,7 +9,7 @@ mod names;
 mod node_set;
 mod ragged;
 
-pub use clock::{Clock, Unit};
+pub use clock::{Clock, TimeFormat, Unit};
 pub(crate) use clock::{EXACT, Instant, exact};
 pub use feature::Features;
 pub(crate) use names::{Ids, canonical_integer};

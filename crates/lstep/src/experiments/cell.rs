@@ -4,7 +4,7 @@
 //! A cell that learns is an ordinary run, so stopping, going on and asking it later work as for
 //! `lstep train`. A folder with other settings than those asked for is refused, never reused.
 
-use crate::disk::{REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
+use crate::disk::{FolderLock, REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::{EvaluatedModel, Evaluation};
 use crate::experiments::CellResult;
@@ -76,6 +76,17 @@ pub enum CellState {
     Begun,
     /// Everything asked is answered.
     Finished(Box<CellResult>),
+}
+
+/// What came of a cell that was to be run.
+#[derive(Debug)]
+pub enum CellRun {
+    /// Everything asked is answered.
+    Finished(Box<CellResult>),
+    /// It was stopped, and saved.
+    Stopped,
+    /// Another process runs it.
+    Busy,
 }
 
 impl Cell {
@@ -223,18 +234,36 @@ impl Cell {
     /// Does what is left to do. `watch` is told the share that is done and says whether to go on;
     /// nothing if it was stopped.
     pub fn run(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<Option<CellResult>> {
-        if let CellState::Finished(result) = self.state()? {
-            return Ok(Some(*result));
+        match self.take(watch)? {
+            CellRun::Finished(result) => Ok(Some(*result)),
+            CellRun::Stopped => Ok(None),
+            CellRun::Busy => Err(FolderLock::busy(&self.folder)),
+        }
+    }
+
+    /// The same, unless another process runs it. The lock of a process that has ended is free,
+    /// however it ended, and what it left is gone on with.
+    pub fn take(&self, watch: &(dyn Fn(f64) -> bool + Sync)) -> Result<CellRun> {
+        let finished = || match self.state()? {
+            CellState::Finished(result) => Ok::<_, Error>(Some(CellRun::Finished(result))),
+            CellState::New | CellState::Begun => Ok(None),
+        };
+        if let Some(finished) = finished()? {
+            return Ok(finished);
         }
         let folder = RunFolder::new(&self.folder);
-        let _writing = folder.lock()?;
+        let Some(_writing) = folder.try_lock()? else { return Ok(CellRun::Busy) };
+        // Another process may have finished it meanwhile.
+        if let Some(finished) = finished()? {
+            return Ok(finished);
+        }
         let report = match &self.counting {
             Some(model) => self.count(model, watch).map(Some),
             None => self.learn(folder, watch),
         };
         let report = match report {
             Ok(Some(report)) => report,
-            Ok(None) | Err(Error::Interrupted) => return Ok(None),
+            Ok(None) | Err(Error::Interrupted) => return Ok(CellRun::Stopped),
             Err(error) => return Err(error),
         };
         let text = report.to_json();
@@ -243,7 +272,7 @@ impl Cell {
         let about = About { files: self.digests()?, ..self.about() };
         write_text(self.folder.join(ABOUT), &toml::to_string_pretty(&about).expect("plain data"))?;
         let results = self.answers(&report).expect("everything asked was answered just now");
-        self.result(results, &report).map(Some)
+        Ok(CellRun::Finished(Box::new(self.result(results, &report)?)))
     }
 
     fn count(

@@ -2,6 +2,7 @@
 
 use super::{Lead, Metric};
 use crate::disk::path_text;
+use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
 use crate::protocol::{EvalScope, Part, Protocol, Setting, Strategy};
 use crate::results::ResultRow;
@@ -149,6 +150,34 @@ pub struct Published {
 }
 
 impl Comparison {
+    /// The same without what a clock said: times and rates are 0. Two grids with the same cells are
+    /// equal in everything else, whoever ran them, in which order and on how many machines.
+    #[must_use]
+    pub fn without_times(&self) -> Comparison {
+        let mut same = self.clone();
+        for cell in &mut same.cells {
+            for row in &mut cell.results {
+                (row.outcome.seconds, row.events_per_second) = (0.0, 0.0);
+            }
+            let Some(training) = &mut cell.training else { continue };
+            training.seconds = 0.0;
+            training.seconds_per_epoch = 0.0;
+            training.events_per_second = 0.0;
+            for epoch in &mut training.curve {
+                (epoch.train_seconds, epoch.train_events_per_second) = (0.0, 0.0);
+                (epoch.validation_seconds, epoch.validation_pairs_per_second) = (0.0, 0.0);
+            }
+        }
+        same
+    }
+
+    /// The SHA-256 of everything but what a clock said, as JSON.
+    pub fn numbers_sha256(&self) -> String {
+        let mut hash = Fingerprint::default();
+        hash.take(serde_json::to_string(&self.without_times()).expect("it is plain data"));
+        hash.hex()
+    }
+
     /// The leads of all tables.
     pub(super) fn find_leads(&self) -> Vec<LeadRow> {
         let mut leads = Vec::new();

@@ -16,11 +16,11 @@ mod sweep;
 mod table;
 mod write;
 
-pub use cell::{Cell, CellState};
+pub use cell::{Cell, CellRun, CellState};
 pub use comparison::{CellResult, ComparedDataset, Comparison, FailedCell, LeadRow, Published};
 pub use grid::{DatasetDigest, Grid, GridData, PresetChoice};
 pub use lead::Lead;
-pub use schedule::{GridEvent, GridWatch, Jobs, Ran, run_cells};
+pub use schedule::{GridEvent, GridWatch, Jobs, Ran, fill_cells, run_cells};
 pub use spec::ModelSpec;
 pub use sweep::{Axis, search_points};
 pub use table::{

@@ -4,10 +4,12 @@
 //! No number depends on how many run at once. A cell that fails does not stop the others.
 
 use super::memory::available;
+use crate::disk::FolderLock;
 use crate::error::{Error, Remedy, Result};
-use crate::experiments::Cell;
+use crate::experiments::{Cell, CellRun};
 use crate::experiments::{CellResult, FailedCell};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How many cells run at once, and on how many threads each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub enum GridEvent<'a> {
     Finished(&'a CellResult),
     /// A cell has ended with an error.
     Failed(&'a Error),
+    /// A worker waits, because another process runs this cell.
+    Waiting,
 }
 
 /// Gets told the number of a cell and what happens to it; says whether to go on.
@@ -70,15 +74,57 @@ pub fn run_cells(cells: &[Cell], jobs: Jobs, watch: &GridWatch<'_>) -> Result<Ra
             let queue = &queue;
             scope.spawn(move || {
                 while let Some(taken) = queue.take() {
-                    queue.done(
-                        taken.place,
-                        run_cell(&cells[taken.place], taken.place, &pool, watch),
-                    );
+                    let (place, cell) = (taken.place, &cells[taken.place]);
+                    let outcome = match run_cell(cell, place, &pool, watch) {
+                        Outcome::Busy => {
+                            let error = FolderLock::busy(&cell.folder);
+                            let run_epoch = watch(place, GridEvent::Failed(&error));
+                            Outcome::Failed(error.to_string(), run_epoch)
+                        }
+                        outcome => outcome,
+                    };
+                    queue.done(place, outcome);
                 }
             });
         }
         Ok::<(), Error>(())
     })?;
+    Ok(queue.ran())
+}
+
+/// How long a worker waits before it looks again at cells that others run.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs cells one after the other beside other processes that do the same: whatever is free, until
+/// all cells are finished or have failed here, or `watch` says to stop. What an ended process left
+/// of a cell is gone on with.
+///
+/// # Errors
+///
+/// If there are no locks, which alone keep two processes from training one cell.
+pub fn fill_cells(cells: &[Cell], threads: usize, watch: &GridWatch<'_>) -> Result<Ran> {
+    let pool = pool(threads)?;
+    let queue = Queue::new(cells, None);
+    let mut left: Vec<usize> = (0..cells.len()).collect();
+    while !left.is_empty() {
+        let mut busy = Vec::new();
+        for place in left {
+            match run_cell(&cells[place], place, &pool, watch) {
+                Outcome::Busy => busy.push(place),
+                ended => queue.done(place, ended),
+            }
+            if queue.lock().stopped {
+                return Ok(queue.ran());
+            }
+        }
+        if let Some(&first) = busy.first() {
+            if !watch(first, GridEvent::Waiting) {
+                return Ok(queue.ran());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        left = busy;
+    }
     Ok(queue.ran())
 }
 
@@ -92,13 +138,14 @@ fn run_cell(cell: &Cell, place: usize, pool: &rayon::ThreadPool, watch: &GridWat
     if !watch(place, GridEvent::Begun) {
         return Outcome::Stopped;
     }
-    match lstep_tensor::awake_in(pool, || cell.run(&|share| watch(place, GridEvent::Share(share))))
-    {
-        Ok(Some(result)) => {
+    let share = |share| watch(place, GridEvent::Share(share));
+    match lstep_tensor::awake_in(pool, || cell.take(&share)) {
+        Ok(CellRun::Finished(result)) => {
             let run_epoch = watch(place, GridEvent::Finished(&result));
-            Outcome::Finished(Box::new(result), run_epoch)
+            Outcome::Finished(result, run_epoch)
         }
-        Ok(None) => Outcome::Stopped,
+        Ok(CellRun::Stopped) => Outcome::Stopped,
+        Ok(CellRun::Busy) => Outcome::Busy,
         Err(error) => {
             let run_epoch = watch(place, GridEvent::Failed(&error));
             Outcome::Failed(error.to_string(), run_epoch)
@@ -111,6 +158,8 @@ enum Outcome {
     Finished(Box<CellResult>, bool),
     Failed(String, bool),
     Stopped,
+    /// Another process runs it.
+    Busy,
 }
 
 /// Cells that wait, cells that run, and the memory they take.
@@ -198,7 +247,7 @@ impl<'a> Queue<'a> {
                 inner.failed.push((place, failed));
                 inner.stopped |= !run_epoch;
             }
-            Outcome::Stopped => inner.stopped = true,
+            Outcome::Stopped | Outcome::Busy => inner.stopped = true,
         }
     }
 

@@ -224,9 +224,13 @@ pub fn markdown(comparison: &Comparison) -> String {
             let lead = row.lead.as_ref().map_or("-".into(), |lead| plain(&table.metric.lead(lead)));
             line(format!("| {} | {} | {lead} |", plain(&row.dataset), figures.join(" | ")));
         }
-        let ranks: Vec<String> =
-            table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
-        line(format!("| Avg. rank | {} | |\n", ranks.join(" | ")));
+        // Places on one dataset say less than its numbers.
+        if comparison.datasets.len() > 1 {
+            let ranks: Vec<String> =
+                table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
+            line(format!("| Avg. rank | {} | |", ranks.join(" | ")));
+        }
+        line(String::new());
     }
     for (dataset, model, count) in comparison.short_of_seeds() {
         line(format!(

@@ -214,7 +214,11 @@ impl<E: NodeEncoder> PairHead<E> for Mlp {
     type Prepared = Option<FirstLayer>;
 
     fn init(&self, info: &StreamInfo) -> Option<PairState> {
-        self.features.as_ref().map(|features| PairState::new(&features.config, info))
+        <Mlp as PairHead<E>>::init_epoch(self, info, 0)
+    }
+
+    fn init_epoch(&self, info: &StreamInfo, epoch: u32) -> Option<PairState> {
+        self.features.as_ref().map(|features| PairState::new(&features.config, info, epoch))
     }
 
     fn first_layer<'p>(&self, prepared: &'p Option<FirstLayer>) -> Option<&'p FirstLayer> {

@@ -35,10 +35,14 @@ mod objective;
 mod occurrence;
 mod pint;
 mod popularity;
+#[cfg(test)]
+pub(crate) mod ranks_fixture;
+mod reduce;
 pub mod registry;
 mod rows;
 mod scratch;
 mod silence;
+mod state_size;
 mod tcl;
 mod tgat;
 mod tgn;
@@ -80,17 +84,19 @@ pub use neighbours::{NeighbourBatch, Sampling};
 pub use objective::Loss;
 pub use pint::{Pint, PintConfig, PintHead, PintKind, PintPositions};
 pub use popularity::{PopTrack, PopTrackConfig, PopTrackKind};
+pub use reduce::{Exchange, LaneOrder, Local, Ranks, Reduce};
 pub use registry::{AnyModelKind, ModelKind, ModelSettings};
 pub use scratch::FeatureWidths;
 pub use silence::{Moments, Silence};
+pub use state_size::{EVENT_BYTES, NODE_BYTES, StateSize, state_size};
 pub use tcl::{Tcl, TclConfig, TclHead, TclKind};
 pub use tgat::{FirstLayers, Tgat, TgatConfig, TgatEncoder, TgatKind};
 pub use tgn::{Tgn, TgnConfig, TgnKind};
 pub use tncn::{Tncn, TncnConfig, TncnHead, TncnKind, TncnMode};
 pub use tpnet::{MissingSlots, Projections, Tpnet, TpnetConfig, TpnetHead, TpnetKind};
 pub use trainer::{
-    LaneGradients, Learner, Local, Negative, OptimizerConfig, Reduce, TrainBatch, TrainContext,
-    TrainStep, Trainer, new_trainer,
+    LaneGradients, Learner, Negative, OptimizerConfig, TrainBatch, TrainContext, TrainStep,
+    Trainer, new_trainer,
 };
 
 use crate::error::Result;

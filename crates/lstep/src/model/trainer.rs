@@ -5,7 +5,7 @@
 //! in lanes and added up by a [`Reduce`], which is where several processes meet. Labels exist only
 //! in batches, and batches only here.
 
-use super::{Diagnostic, Joined, Loss, Model, Session, StreamInfo};
+use super::{Diagnostic, Joined, Loss, Model, Reduce, Session, StreamInfo};
 use crate::checkpoint::{Checkpoint, impossible};
 use crate::error::Result;
 use crate::event::{Event, NodeId, Time};
@@ -149,32 +149,6 @@ pub trait Learner: Model + Clone {
     -> Result<Self::State>;
 }
 
-/// Adds up the gradients of lanes, within a process or between several.
-pub trait Reduce {
-    /// Which of a batch's lanes are computed here.
-    fn lanes(&self, of: usize) -> Range<usize>;
-
-    /// Leaves the sum over all lanes of all processes in the first gradients, and of the losses in
-    /// the return value. The order of addition is that of lanes, whoever computed them.
-    fn sum(&mut self, gradients: &mut [Gradients], losses: &[f64]) -> Result<f64>;
-}
-
-/// All lanes are computed in this process.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Local;
-
-impl Reduce for Local {
-    fn lanes(&self, of: usize) -> Range<usize> {
-        0..of
-    }
-
-    fn sum(&mut self, gradients: &mut [Gradients], losses: &[f64]) -> Result<f64> {
-        let (first, rest) = gradients.split_first_mut().expect("a batch has a lane at least");
-        first.add(rest);
-        Ok(losses.iter().sum())
-    }
-}
-
 /// How weights follow gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct OptimizerConfig {
@@ -234,7 +208,7 @@ pub trait Trainer: Session {
     fn learn(&mut self, step: TrainStep<'_>, reduce: &mut dyn Reduce) -> Result<Option<f64>> {
         let of = self.lanes(step.batch);
         let Some(losses) = self.gradients(step, reduce.lanes(of), of)? else { return Ok(None) };
-        let loss = reduce.sum(self.lane_gradients(), &losses)?;
+        let loss = reduce.sum(self.lane_gradients(), &losses, of)?;
         self.apply(loss);
         Ok(Some(loss))
     }

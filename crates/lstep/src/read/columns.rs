@@ -1,12 +1,13 @@
 //! Which column is what: found by the header's names, by a known layout, by position, or as the
 //! user says.
 //!
-//! Names are compared without regard to case. A column is a feature by default if it is called `w`,
+//! Names are compared without regard to case and to what joins their words. A column is a feature by default if it is called `w`,
 //! `weight`, `f0`, `f1`, ..., or begins with `feat`, `edge_feat` or `msg`; `label`, `idx` and a
 //! column without a name never are. Everything else is left aside.
 
 use super::options::{FeatureColumns, Format, ReadOptions};
 use crate::error::{Argument, FaultKind, InputFault, Remedy};
+use crate::event::Instant;
 
 /// What is done with a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,56 +62,165 @@ pub(super) struct Columns {
     pub truncated: bool,
 }
 
-pub(super) const SOURCES: [&str; 14] = [
-    "u",
-    "src",
-    "source",
-    "source_id",
-    "src_id",
-    "user",
-    "user_id",
-    "userid",
-    "from",
-    "from_id",
-    "sender",
-    "head",
-    "node1",
-    "source_node",
+/// Usual names of the columns, without regard to case, blanks, `_` and `-`. Those of an earlier list
+/// go before those of a later one: a log with a user and a session is about users.
+pub(super) const SOURCES: [&[&str]; 3] = [
+    &[
+        "u",
+        "src",
+        "source",
+        "sourceid",
+        "srcid",
+        "user",
+        "userid",
+        "from",
+        "fromid",
+        "sender",
+        "head",
+        "node1",
+        "sourcenode",
+    ],
+    &[
+        "customer",
+        "customerid",
+        "client",
+        "clientid",
+        "visitor",
+        "visitorid",
+        "member",
+        "memberid",
+        "buyer",
+        "buyerid",
+        "account",
+        "accountid",
+        "uid",
+        "username",
+        "reviewer",
+        "reviewerid",
+        "author",
+        "authorid",
+        "caller",
+        "payer",
+        "senderid",
+        "fromnode",
+    ],
+    &["session", "sessionid", "device", "deviceid", "ip", "cookie", "cookieid"],
 ];
-pub(super) const DESTINATIONS: [&str; 18] = [
-    "i",
-    "v",
-    "dst",
-    "dest",
-    "destination",
-    "destination_id",
-    "dst_id",
-    "target",
-    "target_id",
-    "item",
-    "item_id",
-    "itemid",
-    "to",
-    "to_id",
-    "receiver",
-    "recipient",
-    "tail",
-    "node2",
+pub(super) const DESTINATIONS: [&[&str]; 3] = [
+    &[
+        "i",
+        "v",
+        "dst",
+        "dest",
+        "destination",
+        "destinationid",
+        "dstid",
+        "target",
+        "targetid",
+        "item",
+        "itemid",
+        "to",
+        "toid",
+        "receiver",
+        "recipient",
+        "tail",
+        "node2",
+    ],
+    &[
+        "product",
+        "productid",
+        "article",
+        "articleid",
+        "sku",
+        "asin",
+        "stockcode",
+        "movie",
+        "movieid",
+        "track",
+        "trackid",
+        "song",
+        "songid",
+        "book",
+        "bookid",
+        "video",
+        "videoid",
+        "content",
+        "contentid",
+        "document",
+        "documentid",
+        "business",
+        "businessid",
+        "merchant",
+        "merchantid",
+        "seller",
+        "sellerid",
+        "callee",
+        "payee",
+        "receiverid",
+        "recipientid",
+        "tonode",
+        "destinationnode",
+        "iid",
+        "pid",
+    ],
+    &["page", "pageid", "url", "path", "ad", "adid", "category", "categoryid"],
 ];
-const TIMES: [&str; 12] = [
-    "ts",
-    "t",
-    "time",
-    "timestamp",
-    "timestamps",
-    "date",
-    "datetime",
-    "unixts",
-    "unix_time",
-    "unixtime",
-    "day",
-    "time_stamp",
+const TIMES: [&[&str]; 3] = [
+    &[
+        "ts",
+        "t",
+        "time",
+        "timestamp",
+        "timestamps",
+        "date",
+        "datetime",
+        "unixts",
+        "unixtime",
+        "day",
+    ],
+    &[
+        "eventtime",
+        "eventtimestamp",
+        "eventdate",
+        "eventdatetime",
+        "eventts",
+        "unixtimestamp",
+        "epoch",
+        "timestampms",
+        "timems",
+        "tsms",
+        "when",
+        "happenedat",
+        "occurredat",
+        "boughtat",
+        "purchasedat",
+        "purchasetime",
+        "purchasedate",
+        "orderedat",
+        "ordertime",
+        "orderdate",
+        "orderpurchasetimestamp",
+        "invoicedate",
+        "transactiontime",
+        "transactiondate",
+        "transactiontimestamp",
+        "visittime",
+        "clickedat",
+        "viewedat",
+        "ratedat",
+        "reviewtime",
+        "unixreviewtime",
+        "requesttime",
+        "sentat",
+    ],
+    &["createdat", "createdtime", "created", "creationdate", "loggedat", "insertedat"],
 ];
+
+/// A column's name for comparison.
+pub(super) fn plain_name(name: &str) -> String {
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
+    letters.flat_map(char::to_lowercase).collect()
+}
 const NEVER_FEATURES: [&str; 6] = ["label", "state_label", "idx", "index", "edge_idx", ""];
 
 impl Columns {
@@ -246,6 +356,14 @@ fn table(
     format: Format,
     options: &ReadOptions,
 ) -> Result<Columns, InputFault> {
+    if options.header.is_none() && format != Format::Parquet && counts_from_zero(first) {
+        let problem = format!(
+            "is {}: that may be an event, or names of columns as pandas writes them",
+            first.join(", ")
+        );
+        let fault = InputFault::new(file, problem, Remedy::SayWhetherHeader);
+        return Err(fault.kind(FaultKind::Columns).line(1));
+    }
     let headerless =
         options.header.map_or_else(|| first.len() >= 3 && is_data(first), |header| !header);
     let names: Vec<String> = if headerless {
@@ -304,10 +422,16 @@ fn table(
     Ok(Columns { roles, names, headerless, separated: options.bipartite, truncated: false })
 }
 
+/// Whether a first record is what pandas writes as a header if columns have no names: 0, 1, 2 and so
+/// on. It may also be an event of node 0 with node 1.
+fn counts_from_zero(first: &[String]) -> bool {
+    first.iter().enumerate().all(|(place, text)| *text == place.to_string())
+}
+
 /// Whether a first record is data: numbers only, save for a date as the time.
 fn is_data(first: &[String]) -> bool {
     first.iter().enumerate().all(|(place, text)| {
-        text.parse::<f64>().is_ok() || place == 2 && crate::event::Instant::parse(text).is_some()
+        text.parse::<f64>().is_ok() || place == 2 && Instant::parse(text).is_some()
     })
 }
 
@@ -345,7 +469,7 @@ impl Finder<'_> {
         &self,
         column: Argument,
         wanted: Option<&str>,
-        spellings: &[&str],
+        spellings: &[&[&str]],
         position: usize,
     ) -> Result<usize, InputFault> {
         if let Some(name) = wanted {
@@ -354,16 +478,25 @@ impl Finder<'_> {
         if self.headerless && position < self.names.len() {
             return Ok(position);
         }
-        let found: Vec<usize> = (0..self.names.len())
-            .filter(|&place| spellings.contains(&self.names[place].to_lowercase().as_str()))
-            .collect();
-        match found[..] {
+        let called = |names: &[&str]| -> Vec<usize> {
+            let is = |place: &usize| names.contains(&plain_name(&self.names[*place]).as_str());
+            (0..self.names.len()).filter(is).collect()
+        };
+        let found = spellings.iter().map(|names| called(names)).find(|found| !found.is_empty());
+        match found.unwrap_or_default()[..] {
             [place] => Ok(place),
             [] => {
                 let problem = format!("has no {} column among {}", column.name(), self.listed());
-                Err(self.fault(problem, Remedy::NameColumn(column)))
+                // Names of columns are no numbers and no dates.
+                let is_value =
+                    |name: &String| name.parse::<f64>().is_ok() || Instant::parse(name).is_some();
+                let remedy = match self.names.iter().any(is_value) {
+                    true => Remedy::NameColumnOrNoHeader(column),
+                    false => Remedy::NameColumn(column),
+                };
+                Err(self.fault(problem, remedy))
             }
-            _ => {
+            ref found => {
                 let several: Vec<String> =
                     found.iter().map(|&place| format!("{:?}", self.names[place])).collect();
                 let problem = format!(
@@ -436,6 +569,44 @@ mod tests {
         assert_eq!(roles("Timestamp,Sender,RECEIVER"), [Time, Source, Destination]);
         assert_eq!(roles("to,from,day"), [Destination, Source, Time]);
         assert_eq!(roles("u,v,t"), [Source, Destination, Time]);
+    }
+
+    #[test]
+    fn shops_and_logs_need_no_flags() {
+        assert_eq!(
+            roles("event_time,event_type,product_id,category_id,brand,price,user_id,user_session"),
+            [Time, Ignored, Destination, Ignored, Ignored, Ignored, Source, Ignored]
+        );
+        assert_eq!(
+            roles("InvoiceNo,StockCode,Quantity,InvoiceDate,CustomerID"),
+            [Ignored, Destination, Ignored, Time, Source]
+        );
+        assert_eq!(roles("Session ID,Timestamp,Item ID"), [Source, Time, Destination]);
+        assert_eq!(roles("visitorid,itemid,timestamp"), [Source, Destination, Time]);
+        assert_eq!(roles("userId,movieId,rating,timestamp")[..2], [Source, Destination]);
+        assert_eq!(roles("created_at,order_date,customer,sku")[..2], [Ignored, Time]);
+    }
+
+    #[test]
+    fn a_header_is_never_an_event_nor_the_reverse() {
+        let error = found("ann,x7,2021-03-04", Format::Table, &ReadOptions::default())
+            .expect_err("no header")
+            .to_string();
+        assert!(error.contains("if it is an event already, pass `no_header`"), "{error}");
+        let pandas = found("0,1,2", Format::Table, &ReadOptions::default());
+        let error = pandas.expect_err("could be both").to_string();
+        assert!(error.contains("pandas") && error.contains("`header`"), "{error}");
+        let with = |header, source: Option<&str>| ReadOptions {
+            header: Some(header),
+            source: source.map(String::from),
+            destination: source.map(|_| "1".into()),
+            time: source.map(|_| "2".into()),
+            ..ReadOptions::default()
+        };
+        let event = found("0,1,2", Format::Table, &with(false, None)).expect("an event");
+        assert!(event.headerless);
+        let header = found("0,1,2", Format::Table, &with(true, Some("0"))).expect("a header");
+        assert_eq!(header.roles, [Source, Destination, Time]);
     }
 
     #[test]

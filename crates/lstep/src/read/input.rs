@@ -25,6 +25,61 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const PARQUET: &[u8] = b"PAR1";
 
+/// What is known about files that are no table, by their first bytes and their name: what they are
+/// and how to make a table of them.
+fn foreign(head: &[u8], name: &str) -> Option<(&'static str, &'static str)> {
+    let name = name.to_lowercase();
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    let torch = (
+        "is a file of PyTorch, which only Python can open",
+        "load it there with torch.load, and give its columns to the lstep package or write them \
+         with pandas.DataFrame(...).to_parquet(\"events.parquet\")",
+    );
+    let excel = (
+        "is a spreadsheet",
+        "save its sheet as CSV, or in Python: \
+         pandas.read_excel(FILE).to_parquet(\"events.parquet\")",
+    );
+    let packed = ("is packed in a way that is not read", "unpack it, or pack it with gzip or zstd");
+    Some(match head {
+        [b'P', b'K', 3, 4, ..] if ends(&[".pt", ".pth"]) => torch,
+        [b'P', b'K', 3, 4, ..] if ends(&[".xlsx", ".xlsm", ".ods"]) => excel,
+        [b'P', b'K', 3, 4, ..] if ends(&[".npz"]) => (
+            "is an archive of numpy arrays",
+            "write its columns in Python with pandas.DataFrame(...).to_parquet(\"events.parquet\")",
+        ),
+        [b'P', b'K', 3, 4, ..] => ("is a zip archive", "unpack it and name the table in it"),
+        [0xd0, 0xcf, 0x11, 0xe0, ..] => excel,
+        [0x80, 2..=5, ..] if ends(&[".pt", ".pth"]) => torch,
+        [0x80, 2..=5, ..] => (
+            "is a Python pickle, which may run any program when it is opened",
+            "if you trust it, make a table of it in Python: \
+             pandas.read_pickle(FILE).to_parquet(\"events.parquet\")",
+        ),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => (
+            "is a numpy array without names of columns",
+            "write it in Python with pandas.DataFrame(...).to_parquet(\"events.parquet\")",
+        ),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => (
+            "is an Arrow or Feather file",
+            "write it as Parquet, in Python: \
+             pandas.read_feather(FILE).to_parquet(\"events.parquet\")",
+        ),
+        [b'S', b'Q', b'L', b'i', b't', b'e', ..] => (
+            "is an SQLite database",
+            "write its table as CSV: sqlite3 -header -csv FILE \"SELECT ...\" > events.csv",
+        ),
+        [0x89, b'H', b'D', b'F', ..] => (
+            "is an HDF5 file",
+            "make a table of it in Python: pandas.read_hdf(FILE).to_parquet(\"events.parquet\")",
+        ),
+        [b'B', b'Z', b'h', ..] | [0xfd, b'7', b'z', b'X', b'Z', ..] | [b'7', b'z', 0xbc, ..] => {
+            packed
+        }
+        _ => return None,
+    })
+}
+
 /// Whether a file begins as a Parquet file does.
 pub(super) fn is_parquet(path: &Path) -> bool {
     let mut head = [0; 4];
@@ -65,9 +120,12 @@ impl<'a> Input<'a> {
     pub(super) fn new(label: String, mut stream: impl Read + Send + 'a) -> Result<Input<'a>> {
         let mut head = Vec::new();
         (&mut stream)
-            .take(4)
+            .take(8)
             .read_to_end(&mut head)
             .map_err(|error| Input::fault(&label, None, error))?;
+        if let Some((problem, remedy)) = foreign(&head, &label) {
+            return Err(InputFault::new(label, problem, remedy).into());
+        }
         let (gzip, zstandard) = (head.starts_with(GZIP), head.starts_with(ZSTANDARD));
         let parquet = head.starts_with(PARQUET);
         let whole = Cursor::new(head).chain(stream);

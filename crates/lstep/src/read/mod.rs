@@ -12,9 +12,9 @@
 //! # Layouts
 //! Found from the file's name and its first line, see [`Format`]: tables of text with a header (or,
 //! if the first row has only numbers, with source, destination, time and features by position),
-//! JODIE, the Dynamic Graph Benchmark, TGB's edge lists and Parquet. Text may be plain, gzip or
+//! JSON Lines, JODIE, the Dynamic Graph Benchmark, TGB's edge lists and Parquet. Text may be plain, gzip or
 //! Zstandard; separators are tab, comma, semicolon or blank; lines that begin with `#` or `%`
-//! before the header are passed over.
+//! before the header are passed over. A stream may lie in several files, or in a folder of parts.
 //!
 //! ```
 //! use lstep::read::{ReadOptions, read_from};
@@ -38,6 +38,7 @@ mod doctor;
 mod faults;
 mod gather;
 mod input;
+mod jsonl;
 mod memory;
 mod node_features;
 mod nodes;
@@ -49,6 +50,7 @@ mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "no_parquet.rs"]
 mod parquet;
+mod parts;
 pub mod pickle;
 mod record;
 mod rows;
@@ -67,13 +69,14 @@ pub use memory::{
 pub use npy::{read_npy, read_npy_from};
 pub(crate) use options::dataset_name;
 pub use options::{FeatureColumns, Format, ReadOptions};
+pub use parts::part_files;
 pub use rows::{Picked, each_row, read_ids};
 pub use write::{
-    ColumnData, ColumnType, Layout, Remark, RemarkKind, TableFormat, TableWriter, Written, remarks,
-    write_as, write_csv, write_events, write_table,
+    ColumnData, ColumnType, Layout, Remark, RemarkKind, TableFormat, TableWriter, Written,
+    check_ending, remarks, write_as, write_csv, write_events, write_table,
 };
 
-use crate::error::Error;
+use crate::error::{Error, InputFault};
 use crate::event::{Clock, Events, Features, Names, NodeId};
 use gather::Gather;
 use input::Input;
@@ -143,13 +146,48 @@ impl Dataset {
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
     let path = path.as_ref();
     let format = options.format.unwrap_or_else(|| Format::of_name(path));
-    if input::is_standard_input(path) {
-        return read_stream("standard input", Input::open(path)?, format, options);
-    }
-    let table = read_part(path, format, options, Before::default())?;
-    let mut data = finish_table(table, Some(path), options)?;
+    let files = files_of_stream(path, options)?;
+    let table = match &files[..] {
+        [only] if input::is_standard_input(only) => {
+            return read_stream("standard input", Input::open(only)?, format, options);
+        }
+        [only] => {
+            let format = options.format.unwrap_or_else(|| Format::of_name(only));
+            read_part(only, format, options, Before::default())?
+        }
+        several => read_several(several, options)?,
+    };
+    let mut data = finish_table(table, files.first().filter(|_| files.len() == 1), options)?;
     data.name = options::dataset_name(path);
     Ok(data)
+}
+
+/// The files in which a stream lies.
+fn files_of_stream(path: &Path, options: &ReadOptions) -> Result<Vec<PathBuf>> {
+    let further = options.more.iter().map(PathBuf::as_path);
+    part_files(std::iter::once(path).chain(further))
+}
+
+/// Reads files one after the other into one table.
+fn read_several(files: &[PathBuf], options: &ReadOptions) -> Result<Table> {
+    let mut before = Before { several: true, table: None };
+    for file in files {
+        if input::is_standard_input(file) {
+            let remedy = "give files only, or standard input only";
+            return Err(
+                InputFault::new("standard input", "cannot be one of several", remedy).into()
+            );
+        }
+        let format = options.format.unwrap_or_else(|| Format::of_name(file));
+        before = Before { several: true, table: Some(read_part(file, format, options, before)?) };
+    }
+    let table = before.table.expect("there are several files");
+    if table.events.events() == 0 {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let remedy = "give at least one event";
+        return Err(InputFault::new(names.join(", "), "have no events", remedy).into());
+    }
+    Ok(table)
 }
 
 /// Reads a file, which may be one of several.
@@ -162,7 +200,8 @@ fn read_part(path: &Path, format: Format, options: &ReadOptions, before: Before)
 
 /// All files that [`read`] takes a dataset from: the events, and tables of features beside them.
 pub fn files_of(path: &Path, options: &ReadOptions) -> Vec<PathBuf> {
-    let mut files = vec![path.to_path_buf()];
+    let stream = files_of_stream(path, options);
+    let mut files = stream.unwrap_or_else(|_| vec![path.to_path_buf()]);
     files.extend(options.node_features.clone());
     files.extend(dgb::tables_beside(path));
     files
@@ -199,7 +238,7 @@ fn read_stream(
 }
 
 /// Joins a table's columns, with the features that lie beside the file in some layouts.
-fn finish_table(table: Table, path: Option<&Path>, options: &ReadOptions) -> Result<Dataset> {
+fn finish_table(table: Table, path: Option<&PathBuf>, options: &ReadOptions) -> Result<Dataset> {
     let Table { format, columns, events: mut gather } = table;
     let mut features = gather.take_features(columns.width())?;
     let dgb = path.filter(|_| format == Format::Dgb);

@@ -1,5 +1,6 @@
 //! What the user may say about a file; by default everything is found in the file itself.
 
+use crate::event::TimeFormat;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,10 @@ pub struct ReadOptions {
     pub separator: Option<u8>,
     /// Whether the first line is a header; found from its content if absent.
     pub header: Option<bool>,
+    /// How times are written, where they are neither numbers nor ISO 8601 (`--time-format`).
+    pub time_format: Option<TimeFormat>,
+    /// Further files of the same stream, which are read after the first.
+    pub more: Vec<PathBuf>,
     /// Whether rows with a fault are left out and counted, instead of refusing the file
     /// (`--skip-bad`).
     pub skip_bad: bool,

@@ -20,7 +20,7 @@ use super::options::{Format, ReadOptions};
 use super::table::{self, Before};
 use crate::disk::STREAM_LIMIT;
 use crate::error::{Error, InputFault};
-use crate::event::{Features, Names, Side};
+use crate::event::{Features, Names, Side, TimeFormat};
 use ::parquet::column::reader::ColumnReader;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
@@ -85,6 +85,7 @@ fn read_chunks(
     let names = Names::new(columns.separated);
     let mut gather = before.gather(file, &columns, 0, names, options)?;
     let events_before = gather.events();
+    let format = options.time_format.as_ref();
     let missing = if options.skip_bad { Missing::Marked } else { Missing::Refused };
     table.each_batch(&wanted, missing, |_, cells| {
         let part = (|| {
@@ -92,7 +93,8 @@ fn read_chunks(
             let rows = cells[0].len();
             for row in 0..rows {
                 let features = part.features.len();
-                let read = read_event(cells, row, &mut part).map_err(|(column, refusal)| {
+                let read = read_event(cells, row, format, &mut part);
+                let read = read.map_err(|(column, refusal)| {
                     let fault = InputFault::new(file, refusal.problem, refusal.remedy);
                     let name = &columns.names[wanted[column]];
                     fault.line(row as u64).column(name).value(cells[column].show(row))
@@ -120,7 +122,12 @@ fn read_chunks(
 
 /// Adds the event of a row: source, destination, time, features. After a fault, which has its
 /// column, ids and times are as they were.
-fn read_event(cells: &[Cells], row: usize, part: &mut Part) -> Result<(), (usize, Refusal)> {
+fn read_event(
+    cells: &[Cells],
+    row: usize,
+    format: Option<&TimeFormat>,
+    part: &mut Part,
+) -> Result<(), (usize, Refusal)> {
     let of = |column: usize| move |refusal: Refusal| (column, refusal);
     for (column, cells) in cells.iter().enumerate() {
         cells.check(row).map_err(of(column))?;
@@ -131,7 +138,7 @@ fn read_event(cells: &[Cells], row: usize, part: &mut Part) -> Result<(), (usize
         let value = feature.number(row).and_then(number::narrow);
         part.features.push(value.map_err(of(column))?);
     }
-    cells[2].push_time(row, &mut part.times).map_err(of(2))?;
+    cells[2].push_time(row, format, &mut part.times).map_err(of(2))?;
     cells[0].push_id(row, Side::Source, &mut part.nodes).map_err(of(0))?;
     cells[1].push_id(row, Side::Destination, &mut part.nodes).map_err(of(1))
 }

@@ -5,6 +5,7 @@
 //! separators and line ends in between are text. A quote elsewhere is an ordinary character. Blank
 //! lines are passed over by the callers.
 
+use super::jsonl::is_json;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
@@ -129,15 +130,24 @@ pub(super) struct Blocks<R> {
     stream: R,
     size: usize,
     separator: Option<u8>,
+    /// Whether every line is a record, as in JSON Lines; known from the first block on.
+    json: bool,
     /// What came after the last whole record.
     rest: Vec<u8>,
     ended: bool,
+    begun: bool,
 }
 
 impl<R: Read> Blocks<R> {
     /// Blocks of about `size` bytes. The separator, if not given, is found in the first line.
     pub(super) fn new(stream: R, size: usize, separator: Option<u8>) -> Blocks<R> {
-        Blocks { stream, size, separator, rest: Vec::new(), ended: false }
+        let (json, ended, begun) = (false, false, false);
+        Blocks { stream, size, separator, json, rest: Vec::new(), ended, begun }
+    }
+
+    /// Whether these are lines of JSON; false before the first block.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
     }
 
     /// What stands between fields; a comma before the first block.
@@ -153,11 +163,22 @@ impl<R: Read> Blocks<R> {
                 let wanted = self.size as u64;
                 self.ended = (&mut self.stream).take(wanted).read_to_end(&mut block)? < self.size;
             }
-            let separator = *self.separator.get_or_insert_with(|| guess_separator(&block));
+            if !self.begun {
+                self.begun = true;
+                self.json = is_json(&block[preamble(&block).0..]);
+            }
+            let separator = match self.json {
+                true => *self.separator.insert(b','),
+                false => *self.separator.get_or_insert_with(|| guess_separator(&block)),
+            };
             if self.ended {
                 return Ok((!block.is_empty()).then_some(block));
             }
-            if let Some(end) = last_record_end(&block, separator) {
+            let end = match self.json {
+                true => memchr::memrchr(b'\n', &block).map(|end| end + 1),
+                false => last_record_end(&block, separator),
+            };
+            if let Some(end) = end {
                 self.rest = block.split_off(end);
                 return Ok(Some(block));
             }

@@ -3,8 +3,10 @@
 //! The caller looks at the header and picks columns; compression, quotes and Parquet are as they
 //! are for events.
 
-use super::columns::{DESTINATIONS, SOURCES};
+use super::columns::{DESTINATIONS, SOURCES, plain_name};
 use super::input::{Input, is_parquet};
+use super::jsonl::{NO_OBJECT, as_csv, names};
+use super::number::Refusal;
 use super::options::Format;
 use super::record::{Blocks, End, Field, is_blank, preamble, split};
 use super::{Result, parquet};
@@ -53,19 +55,22 @@ pub fn each_row(
 /// An id that comes again counts once.
 pub fn read_ids(path: impl AsRef<Path>, side: Side, named: Option<&str>) -> Result<Vec<String>> {
     let path = path.as_ref();
-    let usual: &[&str] = if side == Side::Source { &SOURCES } else { &DESTINATIONS };
+    let usual = if side == Side::Source { SOURCES } else { DESTINATIONS };
     let file = path.display().to_string();
     let pick = |header: &[String]| {
         let is = |name: &str| header.iter().position(|column| column.eq_ignore_ascii_case(name));
+        let called = |name: &str| header.iter().position(|column| plain_name(column) == name);
         let number = named.and_then(|name| name.parse::<usize>().ok());
         let number = number.and_then(|number| number.checked_sub(1));
         let found = named.and_then(is).or(number.filter(|place| *place < header.len()));
-        let common = || usual.iter().chain(&["id", "node", "node_id", "name"]).copied();
-        match found.or_else(|| common().find_map(is)) {
+        let others: &[&str] = &["id", "node", "nodeid", "name"];
+        let common = || usual.into_iter().chain([others]).flatten().copied();
+        match found.or_else(|| common().find_map(called)) {
             Some(place) => Ok(Picked::columns(vec![place])),
             None if header.len() == 1 => Ok(Picked { columns: vec![0], headerless: true }),
             None => {
-                let wanted = named.unwrap_or(usual[if side == Side::Source { 2 } else { 4 }]);
+                let usual = if side == Side::Source { "source" } else { "destination" };
+                let wanted = named.unwrap_or(usual);
                 let problem = format!("has no column of ids among {}", header.join(", "));
                 let remedy = format!("call it {wanted}, or give a list with an id on each line");
                 Err(InputFault::new(&file, problem, remedy).kind(FaultKind::Columns).into())
@@ -103,9 +108,31 @@ fn each_line(
     let mut blocks = Blocks::new(stream, 1 << 20, None);
     let (mut pick, mut picked): (_, Option<(Picked, usize)>) = (Some(pick), None);
     let (mut line, mut fields) = (0, Vec::new());
-    while let Some(block) =
+    let mut keys: Option<Vec<String>> = None;
+    while let Some(mut block) =
         blocks.next().map_err(|error| Input::fault(&label, compression, error))?
     {
+        if blocks.is_json() {
+            let refused = |line: u64, refusal: Refusal| {
+                InputFault::new(&label, refusal.problem, refusal.remedy).line(line + 1)
+            };
+            if keys.is_none() {
+                let (start, before) = preamble(&block);
+                let first = block[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+                let names = std::str::from_utf8(first).map_err(|_| NO_OBJECT).and_then(names);
+                let names = names.map_err(|refusal| refused(before, refusal))?;
+                if let Some(pick) = pick.take() {
+                    picked = Some((pick(&names)?, names.len()));
+                }
+                block.drain(..start);
+                line += before;
+                keys = Some(names);
+            }
+            let names = keys.as_deref().unwrap_or_default();
+            block = as_csv(&block, names, &|_| true, |at, _, refusal| {
+                Err(Error::from(refused(line + at, refusal)))
+            })?;
+        }
         let text = std::str::from_utf8(&block).map_err(|_| {
             let remedy = "convert the file, for example with iconv -t UTF-8";
             InputFault::new(&label, "is not valid UTF-8", remedy)
@@ -148,7 +175,7 @@ fn each_line(
                     take(line + 1, &cells)?;
                 }
             }
-            line += if fields.iter().any(Field::is_quoted) {
+            line += if !blocks.is_json() && fields.iter().any(Field::is_quoted) {
                 memchr::memchr_iter(b'\n', &block[at..next]).count().max(1) as u64
             } else {
                 1
@@ -180,15 +207,16 @@ mod tests {
         assert_eq!(list("user_id\n17\n4\n"), ["17", "4"]);
         assert_eq!(list("New York\nRio de Janeiro\n"), ["New York", "Rio de Janeiro"]);
         assert_eq!(list("\"a,b\"\nc\n"), ["a,b", "c"]);
+        assert_eq!(list("{\"x\":1,\"user_id\":17}\n{\"user_id\":\"4\"}\n"), ["17", "4"]);
     }
 
     #[test]
     fn a_table_of_ids_is_read_by_the_name_of_its_column() {
-        let table = "when,customer,product\n1,ann,x\n2,bob,y\n";
-        assert_eq!(ids(table, Side::Source, Some("customer")).expect("named"), ["ann", "bob"]);
+        let table = "when,who,what\n1,ann,x\n2,bob,y\n";
+        assert_eq!(ids(table, Side::Source, Some("who")).expect("named"), ["ann", "bob"]);
         assert_eq!(ids(table, Side::Destination, Some("3")).expect("by number"), ["x", "y"]);
         let error = ids(table, Side::Source, None).expect_err("no such column").to_string();
-        assert!(error.contains("customer") && error.contains("call it source"), "{error}");
+        assert!(error.contains("who") && error.contains("call it source"), "{error}");
         assert!(ids("id\n", Side::Source, None).is_err());
         assert!(ids("", Side::Source, None).is_err());
         let error = ids("id,x\n1\n", Side::Source, None).expect_err("one field").to_string();

@@ -8,13 +8,14 @@ use super::columns::{Columns, Encoding, Role, is_jodie};
 use super::faults::{Faults, unless_skipped};
 use super::gather::{Gather, Part};
 use super::input::Input;
+use super::jsonl::{self, NO_OBJECT, as_csv, is_array, is_json};
 use super::nodes::EMPTY_ID;
 use super::number::{self, Refusal};
 use super::options::{Format, ReadOptions};
 use super::record::{Blocks, End, Field, LONGEST_RECORD, is_blank, preamble, split};
 use super::times::{MIXED, Times};
 use crate::error::{FaultKind, InputFault, Remedy};
-use crate::event::{Instant, Names, Side};
+use crate::event::{Instant, Names, Side, TimeFormat};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::Read;
@@ -42,6 +43,8 @@ pub(super) struct Opening {
     format: Format,
     pub columns: Columns,
     pub separator: u8,
+    /// Whether rows are lines of JSON.
+    pub json: bool,
     /// Where data begin in the first block.
     pub start: usize,
     /// Lines before the data.
@@ -179,6 +182,21 @@ pub(super) fn open(
             "give a file with a header and at least one event",
         ));
     }
+    if is_array(&block[start..]) {
+        let remedy = "write one object on each line, for example with jq -c '.[]'";
+        return Err(InputFault::new(file, "is a JSON array", remedy));
+    }
+    if format == Format::Table && is_json(&block[start..]) {
+        let line = block[start..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let names = std::str::from_utf8(line).map_err(|_| NO_OBJECT).and_then(jsonl::names);
+        let refused = |refusal: Refusal| {
+            InputFault::new(file, refusal.problem, refusal.remedy).line(lines + 1)
+        };
+        let options = ReadOptions { header: Some(true), ..options.clone() };
+        let columns = Columns::find(file, &names.map_err(refused)?, None, format, &options)
+            .map_err(|fault| further(fault, lines))?;
+        return Ok(Opening { format, columns, separator, json: true, start, lines });
+    }
     let block = if options.skip_bad { valid_lines(block) } else { block };
     let text = checked_text(file, block, separator, None).map_err(|fault| further(fault, 1))?;
     let mut fields = Vec::new();
@@ -203,7 +221,7 @@ pub(super) fn open(
         true => (start, lines),
         false => (next, lines + count_lines(&text[start..next])),
     };
-    Ok(Opening { format, columns, separator, start, lines })
+    Ok(Opening { format, columns, separator, json: false, start, lines })
 }
 
 /// Turns blocks of lines into parts.
@@ -211,6 +229,8 @@ struct Parser<'a> {
     file: &'a str,
     columns: &'a Columns,
     separator: u8,
+    json: bool,
+    time_format: Option<&'a TimeFormat>,
     source: usize,
     destination: usize,
     time: usize,
@@ -241,13 +261,15 @@ impl<'a> Row<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(file: &'a str, opening: &'a Opening, options: &ReadOptions) -> Parser<'a> {
-        let Opening { columns, separator, .. } = opening;
+    fn new(file: &'a str, opening: &'a Opening, options: &'a ReadOptions) -> Parser<'a> {
+        let Opening { columns, separator, json, .. } = opening;
         let others = columns.roles.iter().copied().enumerate();
         Parser {
             file,
             columns,
             separator: *separator,
+            json: *json,
+            time_format: options.time_format.as_ref(),
             source: columns.place(Role::Source),
             destination: columns.place(Role::Destination),
             time: columns.place(Role::Time),
@@ -262,11 +284,11 @@ impl<'a> Parser<'a> {
     /// Looks for the first good time, whose manner the others have to follow, where rows with a
     /// fault are left out.
     fn look_at_times(&mut self, block: &[u8]) {
-        if !self.skip_bad {
+        if !self.skip_bad || self.time_format.is_some() {
             return;
         }
         let mut faults = Faults::default();
-        let block = self.without_broken_text(block, &mut faults);
+        let Ok(block) = self.rows_of(block, &mut faults) else { return };
         let text = std::str::from_utf8(&block).expect("what is not text was blanked");
         let (mut at, mut fields) = (0, Vec::new());
         while at < block.len() && self.dates.is_none() {
@@ -289,10 +311,7 @@ impl<'a> Parser<'a> {
     /// Parses whole lines. A fault's line counts from 0 at the beginning of the block.
     fn parse(&self, block: &[u8]) -> Result<Part, InputFault> {
         let mut part = Part::new(self.columns.separated);
-        let block = match self.skip_bad {
-            true => self.without_broken_text(block, &mut part.faults),
-            false => Cow::Borrowed(block),
-        };
+        let block = self.rows_of(block, &mut part.faults)?;
         let block = &*block;
         let text = checked_text(self.file, block, self.separator, Some(self.columns))?;
         let mut fields = Vec::with_capacity(self.columns.roles.len());
@@ -338,8 +357,8 @@ impl<'a> Parser<'a> {
                     part.rows.truncate(rows);
                 }
             }
-            // A record with quotes may hold line ends.
-            let quoted = fields.iter().any(Field::is_quoted);
+            // A record with quotes may hold line ends, which JSON writes otherwise.
+            let quoted = !self.json && fields.iter().any(Field::is_quoted);
             line += if quoted { count_lines(&text[at..next]).max(1) } else { 1 };
             at = next;
         }
@@ -371,7 +390,7 @@ impl<'a> Parser<'a> {
         }
         let time = row.raw(self.time);
         if self.dates.is_some_and(|dates| dates != Instant::parse(time).is_some())
-            && Times::default().push(time).is_ok()
+            && self.push_time(time, &mut Times::default()).is_ok()
         {
             return Err(refused(self.time, MIXED));
         }
@@ -388,19 +407,49 @@ impl<'a> Parser<'a> {
             };
             if let Err(refusal) = read {
                 // Of several faults that of the time is told.
-                let of_time = Times::default().push(time).err();
+                let of_time = self.push_time(time, &mut Times::default()).err();
                 return Err(match of_time {
                     Some(first) => refused(self.time, first),
                     None => refused(column, refusal),
                 });
             }
         }
-        part.times.push(time).map_err(|refusal| refused(self.time, refusal))?;
+        self.push_time(time, &mut part.times).map_err(|refusal| refused(self.time, refusal))?;
         // The source comes first: its number is the smaller one if both nodes are new.
         part.nodes.push(&source, Side::Source).map_err(|refusal| refused(self.source, refusal))?;
         part.nodes
             .push(&destination, Side::Destination)
             .map_err(|refusal| refused(self.destination, refusal))
+    }
+
+    #[inline]
+    fn push_time(&self, text: &str, times: &mut Times) -> Result<(), Refusal> {
+        match self.time_format {
+            Some(format) => times.push_as(text, format),
+            None => times.push(text),
+        }
+    }
+
+    /// The block as rows of CSV. Rows that are no text or no object are left blank where rows with
+    /// a fault are left out.
+    fn rows_of<'b>(
+        &self,
+        block: &'b [u8],
+        faults: &mut Faults,
+    ) -> Result<Cow<'b, [u8]>, InputFault> {
+        if !self.json {
+            return Ok(match self.skip_bad {
+                true => self.without_broken_text(block, faults),
+                false => Cow::Borrowed(block),
+            });
+        }
+        let used = |place: usize| self.columns.roles[place] != Role::Ignored;
+        let csv = as_csv(block, &self.columns.names, &used, |line, text, refusal| {
+            let fault = self.fault(line, refusal.problem, refusal.remedy);
+            let fault = fault.value(String::from_utf8_lossy(text).trim());
+            unless_skipped(Err(fault), self.skip_bad.then_some(&mut *faults)).map(drop)
+        });
+        csv.map(Cow::Owned)
     }
 
     /// The block with blanks in place of the rows that are not UTF-8.

@@ -6,8 +6,8 @@
 //! [`Clock`] that shows them as the file did.
 
 use super::number::Refusal;
-use crate::error::Remedy;
-use crate::event::{Clock, EXACT, Instant, Time, Unit, exact};
+use crate::error::{Argument, Remedy};
+use crate::event::{Clock, EXACT, Instant, Time, TimeFormat, Unit, exact};
 
 /// The times read so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,10 @@ pub(super) enum Times {
 }
 
 const NOT_A_TIME: Refusal = Refusal::with("is not a time", Remedy::WriteTimes);
+pub(super) const OTHER_FORMAT: Refusal = Refusal::with(
+    "is not a time of the format that was given",
+    Remedy::CorrectColumn(Argument::TimeFormat),
+);
 const EMPTY: Refusal =
     Refusal::new("is empty, but every event needs a time", "fill it or drop the row");
 const NOT_FINITE: Refusal =
@@ -65,6 +69,15 @@ impl Times {
         match short_integer(text) {
             Some(number) => self.push_integer(number),
             None => self.push_other(text),
+        }
+    }
+
+    /// Appends what is written in the file by a pattern.
+    pub(super) fn push_as(&mut self, text: &str, format: &TimeFormat) -> Result<(), Refusal> {
+        match format.parse(text) {
+            Some(instant) => self.push_instant(instant),
+            None if text.is_empty() => Err(EMPTY),
+            None => Err(OTHER_FORMAT),
         }
     }
 

@@ -17,6 +17,7 @@ use super::Dataset;
 use super::Result;
 use super::options::{Format, without_compression};
 use crate::disk::write_file;
+use crate::error::Error;
 use crate::event::{Event, Name};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -27,8 +28,13 @@ use std::path::Path;
 ///
 /// CSV has no place to say that the sides are separated: such a file is read again with `bipartite`
 /// set.
+///
+/// # Errors
+///
+/// If the file's ending is another, or it cannot be written.
 pub fn write_events(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
     let path = path.as_ref();
+    check_ending(path)?;
     if Format::of_name(path) == Format::Parquet {
         return write_file(path, |file| super::parquet::write(file, data));
     }
@@ -36,6 +42,24 @@ pub fn write_events(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
         path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let separator = if without_compression(&name).ends_with(".tsv") { b'\t' } else { b',' };
     write_packed(path, |mut out| write_csv(&mut out, data, separator))
+}
+
+/// Refuses a file whose name says no form in which events are written.
+pub fn check_ending(path: &Path) -> Result<()> {
+    let name =
+        path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let plain = without_compression(&name);
+    let packed = plain != name;
+    match plain.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "csv" | "tsv" | "txt" => Ok(()),
+        "parquet" | "pq" if !packed => Ok(()),
+        _ => Err(Error::refused(
+            "out",
+            path.display(),
+            "its ending says no form in which events are written",
+            "name a file .csv, .tsv or .txt (also .gz or .zst), or .parquet",
+        )),
+    }
 }
 
 /// Writes events as text with the columns `source`, `destination`, `time`, `f0`, `f1`, ...

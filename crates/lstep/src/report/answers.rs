@@ -2,6 +2,7 @@
 //! probabilities mean what they say, and where in the test part the model is good.
 
 use super::chart::{Ink, Mark, Plot};
+use super::examples::percent;
 use super::figures::{
     by_activity, by_time, calibration, classes, earlier_events, precision_recall, roc, spread,
 };
@@ -9,7 +10,7 @@ use super::scale::{Axis, grouped, short};
 use super::stream;
 use crate::evaluation::ScoreLog;
 use crate::protocol::Setting;
-use crate::results::ResultRow;
+use crate::results::{Reliability, ResultRow};
 use crate::training::{EvaluationWithBaselines, ScoredModel, TrainedRun};
 
 /// Bins of a distribution of scores.
@@ -37,8 +38,12 @@ pub fn about(setting: Setting, shown: &[&ScoreLog]) -> String {
 
 /// Curves, calibration and distributions of the answers.
 pub fn charts(evaluated: &EvaluationWithBaselines, shown: &[&ScoreLog]) -> Vec<String> {
+    let reliability = match &evaluated.report.reliability {
+        Some(held) => calibrated(held),
+        None => reliability(shown),
+    };
     let mut charts =
-        vec![curves(evaluated, shown, true), curves(evaluated, shown, false), reliability(shown)];
+        vec![curves(evaluated, shown, true), curves(evaluated, shown, false), reliability];
     charts.extend(shown.iter().map(|record| distribution(record)));
     charts
 }
@@ -81,6 +86,42 @@ fn best_rival(evaluated: &EvaluationWithBaselines) -> Option<(&str, &ScoreLog)> 
     let quality = |model: &&ScoredModel| model.results.first().map_or(0.0, |row| quality_of(row).1);
     let best = evaluated.counting.iter().max_by(|a, b| quality(a).total_cmp(&quality(b)))?;
     Some((&best.name, best.records.first()?))
+}
+
+/// Whether calibrated probabilities hold, on the ten likeliest of every question.
+fn calibrated(held: &Reliability) -> String {
+    let marks = held.groups.iter().map(|group| {
+        let says = format!(
+            "said {}, came true {}\n{} answers",
+            percent(group.said),
+            percent(group.came),
+            grouped(group.answers)
+        );
+        Mark::new(group.said, group.came, says)
+    });
+    let most = held.groups.iter().flat_map(|group| [group.said, group.came]).fold(0.05, f64::max);
+    let most = (most * 1.1).min(1.0);
+    Plot::new(
+        "Reliability of the probabilities",
+        &format!(
+            "Calibrated on validation, asked on test: the ten likeliest destinations of {} \
+             questions, in ten groups of equally many. On the diagonal, probabilities mean what \
+             they say. Off by {:.2} points of a hundred on average (ECE); Brier {:.4}, against \
+             {:.4} if all were given their mean. Of the lists of ten, {} were said to hold what \
+             happened, and {} did.",
+            grouped(held.questions),
+            100.0 * held.ece,
+            held.brier,
+            held.brier_of_mean,
+            percent(held.hits_said),
+            percent(held.hits_came)
+        ),
+        Axis::between("probability said", 0.0, most),
+        Axis::between("share that came true", 0.0, most),
+    )
+    .line("ten likeliest", Ink::Kind(0), marks.collect())
+    .rule(Some("perfectly calibrated"), (0.0, 0.0), (most, most))
+    .draw()
 }
 
 fn reliability(shown: &[&ScoreLog]) -> String {
@@ -142,7 +183,8 @@ pub fn quality(
 ) -> Vec<String> {
     let Some(first) = shown.first() else { return Vec::new() };
     let metric = if first.is_ranked() { "MRR" } else { "AP" };
-    let (events, clock) = (trained.stream().log.events(), &trained.stream().clock);
+    let events = trained.stream().log.events();
+    let clock = &stream::display_clock(&trained.stream().clock, events);
     let groups = TIMES.min(first.len().div_ceil(100)).max(1);
     let rival = best_rival(evaluated)
         .map(|(name, record)| (format!("{name}, {} negatives", record.strategy), record));

@@ -1,12 +1,13 @@
 //! The report of a comparison: its tables, which differences are more than chance, and what quality
 //! costs.
 
+use super::bars::{Bar, bars};
 use super::chart::{Ink, Mark, Plot};
 use super::page::{Cell, Page, Table};
 use super::ranks::{Ranks, rank_chart};
 use super::scale::{Axis, grouped, seconds, short};
 use crate::experiments::{
-    CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, TableRow, TiesRow,
+    CellResult, Comparison, ComparisonTable, Mark as Standing, Metric, Spread, TableRow, TiesRow,
 };
 use crate::results::TiesReport;
 
@@ -37,20 +38,25 @@ pub fn comparison_page(comparison: &Comparison) -> String {
     for note in &comparison.notes {
         page.paragraph(note);
     }
-    page.section(
-        "Average ranks",
-        "Every model is ranked on every dataset by its mean over seeds; equal models share the mean of their places.",
-    );
-    let drawn = |table: &ComparisonTable| {
-        let ranks = ranks(table);
-        (ranks.datasets > 0).then(|| rank_chart(&format!("Ranks: {}", table.title()), &ranks))
-    };
-    let charts: Vec<String> =
-        tables.iter().filter(|table| counts(table)).filter_map(drawn).collect();
-    if charts.is_empty() {
-        page.paragraph("There is no dataset on which every model has a number, so nothing can be ranked fairly.");
+    let main_tables = tables.iter().filter(|table| counts(table));
+    if comparison.datasets.len() == 1 {
+        page.section("Models", "Mean over seeds; the best is on top.");
+        page.charts(main_tables.filter_map(model_bars));
+    } else {
+        page.section(
+            "Average ranks",
+            "Every model is ranked on every dataset by its mean over seeds; equal models share the mean of their places.",
+        );
+        let drawn = |table: &ComparisonTable| {
+            let ranks = ranks(table);
+            (ranks.datasets > 0).then(|| rank_chart(&format!("Ranks: {}", table.title()), &ranks))
+        };
+        let charts: Vec<String> = main_tables.filter_map(drawn).collect();
+        if charts.is_empty() {
+            page.paragraph("There is no dataset on which every model has a number, so nothing can be ranked fairly.");
+        }
+        page.charts(charts);
     }
-    page.charts(charts);
     page.section(
         "Tables",
         "Mean ± deviation over seeds (of the population). ① is better than every other of its row, \
@@ -128,13 +134,47 @@ fn counts(table: &ComparisonTable) -> bool {
     table.metric != Metric::Auc
 }
 
+/// The models of the only dataset, from the best to the worst.
+fn best_first(table: &ComparisonTable) -> Vec<(&String, &Spread)> {
+    let cells = table.rows.first().map_or(&[][..], |row| &row.cells);
+    let mut models: Vec<(&String, &Spread)> = table
+        .models
+        .iter()
+        .zip(cells)
+        .filter_map(|(model, cell)| Some((model, cell.as_ref()?)))
+        .collect();
+    models.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    models
+}
+
+/// The metric of each model on the only dataset.
+fn model_bars(table: &ComparisonTable) -> Option<String> {
+    let bar = |(model, spread): (&String, &Spread)| Bar {
+        name: model.clone(),
+        value: spread.mean,
+        says: table.metric.show(spread),
+    };
+    let all: Vec<Bar> = best_first(table).into_iter().map(bar).collect();
+    let about = "Mean and deviation over seeds; higher is better.";
+    (!all.is_empty()).then(|| bars(&table.title(), about, table.metric.title(), &all))
+}
+
 /// The models that come first, and whether learning was worth it.
 fn headline(page: &mut Page, comparison: &Comparison, main: &ComparisonTable) {
     let ranked = ranks(main);
+    if comparison.datasets.len() == 1 {
+        let card = |(name, spread): &(&String, &Spread)| {
+            (
+                main.metric.show(spread),
+                format!("{} of {name} ({})", main.metric.title(), main.title()),
+            )
+        };
+        page.cards(&best_first(main).iter().take(4).map(card).collect::<Vec<_>>());
+    }
     let card = |(name, rank): &(String, f64)| {
         (format!("{rank:.2}"), format!("average rank of {name} ({})", main.title()))
     };
-    if ranked.datasets > 0 {
+    if ranked.datasets > 0 && comparison.datasets.len() > 1 {
         page.cards(&ranked.models.iter().take(4).map(card).collect::<Vec<_>>());
     }
     let learned: Vec<bool> = main
@@ -245,10 +285,12 @@ fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
         ));
         shown.row(false, cells);
     }
-    let mut last = vec![Cell::words("average rank")];
-    last.extend(table.average_ranks.iter().map(|rank| Cell::number(format!("{rank:.2}"))));
-    last.push(Cell::words(""));
-    shown.row(true, last);
+    if comparison.datasets.len() > 1 {
+        let mut last = vec![Cell::words("average rank")];
+        last.extend(table.average_ranks.iter().map(|rank| Cell::number(format!("{rank:.2}"))));
+        last.push(Cell::words(""));
+        shown.row(true, last);
+    }
     shown
 }
 

@@ -13,6 +13,8 @@ pub mod chart;
 #[cfg(feature = "experiments")]
 mod comparison;
 mod diagnostics;
+mod evaluation;
+mod examples;
 pub mod figures;
 mod page;
 #[cfg(feature = "experiments")]
@@ -20,10 +22,12 @@ mod ranks;
 mod run;
 mod scale;
 mod stream;
+mod words;
 
 pub use bound::bound_page;
 #[cfg(feature = "experiments")]
 pub use comparison::comparison_page;
+pub use evaluation::evaluation_page;
 pub use page::{Cell, Page, Table};
 pub use run::{page_of_run, run_page};
 pub use scale::{Axis, Scale};

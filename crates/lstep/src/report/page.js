@@ -8,6 +8,20 @@
   function name() { button.textContent = dark() ? "Light colours" : "Dark colours"; }
   button.addEventListener("click", function () { root.setAttribute("data-theme", dark() ? "light" : "dark"); name(); });
   name();
+  document.querySelectorAll("abbr").forEach(function (word) {
+    var means = word.title;
+    word.removeAttribute("title"); word.setAttribute("aria-description", means);
+    function say() {
+      var box = word.getBoundingClientRect();
+      tip.textContent = means; tip.style.display = "block";
+      var w = tip.offsetWidth, h = tip.offsetHeight;
+      tip.style.left = Math.max(6, Math.min(box.left, window.innerWidth - w - 6)) + "px";
+      tip.style.top = (box.top - h - 8 > 4 ? box.top - h - 8 : box.bottom + 8) + "px";
+    }
+    word.addEventListener("pointerenter", say);
+    word.addEventListener("click", say);
+    word.addEventListener("pointerleave", function () { tip.style.display = "none"; });
+  });
   document.querySelectorAll(".chart > svg").forEach(function (svg) {
     var marks = Array.prototype.map.call(svg.querySelectorAll(".mark"), function (mark) {
       var title = mark.querySelector("title"), says = title ? title.textContent : "";

@@ -5,6 +5,7 @@
 //! as markup.
 
 use super::chart::escape;
+use super::words::explained;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
@@ -28,6 +29,16 @@ impl Cell {
     /// Words, to the left.
     pub fn words(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), class: "" }
+    }
+
+    /// A name or a time, to the left and on one line.
+    pub fn name(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), class: "name" }
+    }
+
+    /// Many words, which need room.
+    pub fn list(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), class: "list" }
     }
 
     /// A number, to the right.
@@ -75,13 +86,14 @@ impl Table {
         let mut text = String::from("<div class=\"scroll\"><table><thead><tr>");
         for (name, number) in &self.columns {
             let class = if *number { " class=\"number\"" } else { "" };
-            let _ = write!(text, "<th scope=\"col\"{class}>{}</th>", escape(name));
+            let _ = write!(text, "<th scope=\"col\"{class}>{}</th>", explained(name));
         }
         text.push_str("</tr></thead><tbody>");
         for (ours, cells) in &self.rows {
             text.push_str(if *ours { "<tr class=\"ours\">" } else { "<tr>" });
             for cell in cells {
-                let _ = write!(text, "<td class=\"{}\">{}</td>", cell.class, escape(&cell.text));
+                let said = if cell.class.is_empty() { explained } else { escape };
+                let _ = write!(text, "<td class=\"{}\">{}</td>", cell.class, said(&cell.text));
             }
             text.push_str("</tr>");
         }
@@ -109,7 +121,7 @@ impl Page {
                 self.body,
                 "<div class=\"{class}\"><b>{}</b><span>{}</span></div>",
                 escape(number),
-                escape(about)
+                explained(about)
             );
         }
         self.body.push_str("</div>\n");
@@ -130,17 +142,17 @@ impl Page {
 
     /// A paragraph.
     pub fn paragraph(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<p>{}</p>", escape(text));
+        let _ = writeln!(self.body, "<p>{}</p>", explained(text));
     }
 
     /// Something a reader has to know before believing a number.
     pub fn warning(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<p class=\"warning\">{}</p>", escape(text));
+        let _ = writeln!(self.body, "<p class=\"warning\">{}</p>", explained(text));
     }
 
     /// Something that is as it should be.
     pub fn fine(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<p class=\"fine\">{}</p>", escape(text));
+        let _ = writeln!(self.body, "<p class=\"fine\">{}</p>", explained(text));
     }
 
     /// A table.
@@ -176,7 +188,8 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
              content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" \
              href=\"data:,\"><title>{}</title>\n<style>\n{STYLE}</style></head>\n<body><main>\n{}<footer>Made by lstep {}. This file \
-             is complete in itself. Hover, tap, or use the arrow keys on a chart for its values.</footer></main>\n<div id=\"tip\" \
+             is complete in itself. Hover, tap, or use the arrow keys on a chart for its values, and on \
+             a dotted word for its meaning.</footer></main>\n<div id=\"tip\" \
              role=\"status\"></div>\n<script>\n{SCRIPT}</script></body></html>\n",
             escape(&self.title),
             self.body,

@@ -4,16 +4,19 @@
 use super::answers::{self, quality_of};
 use super::bars::{Bar, bars};
 use super::chart::{Ink, Mark, Plot};
+use super::evaluation::ties_table;
 use super::figures::calibration;
 use super::page::{Cell, Page, Table};
 use super::scale::{Axis, grouped, seconds};
-use super::{diagnostics, stream};
+use super::{diagnostics, examples, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
 use crate::protocol::{StepRule, Visibility};
 use crate::results::{EpochReport, ResultRow, TiesReport, Verdict};
 use crate::stream::DatasetStats;
-use crate::training::{EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun};
+use crate::training::{
+    EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun, stopped_while_gaining,
+};
 
 /// A calibration error above this is worth a warning.
 const POOR_CALIBRATION: f64 = 0.1;
@@ -47,6 +50,9 @@ pub fn page_of_run(
     let title = format!("{} on {}", evaluated.model.name, stream.name);
     let mut page = Page::new(&title, &subtitle(trained, evaluated));
     headline(&mut page, evaluated, main);
+    if let Some(warning) = unfinished(trained, epochs) {
+        page.warning(&warning);
+    }
     page.section("Results on the test part", RESULTS);
     page.table(&results(evaluated));
     page.section(
@@ -60,6 +66,7 @@ pub fn page_of_run(
         .iter()
         .filter(|record| record.setting == main.setting && !record.is_empty())
         .collect();
+    examples_of(&mut page, trained, evaluated);
     page.section("Answers", &answers::about(main.setting, &shown));
     page.charts(answers::charts(evaluated, &shown));
     page.section(
@@ -83,9 +90,14 @@ pub fn page_of_run(
     );
     page.charts([phases(trained, evaluated, epochs), pace(epochs)]);
     page.section("Statistics of the data", &stats_about(trained));
-    page.charts(stream::charts(stream.log.events(), &stream.clock, trained.split()));
+    let clock = stream::display_clock(&stream.clock, stream.log.events());
+    page.charts(stream::charts(stream.log.events(), &clock, trained.split()));
     page.section("Settings and protocol", &protocol(trained));
     page.table(&questions(evaluated));
+    if let Some(command) = trained.command() {
+        page.paragraph(&format!("Made by lstep {} with:", evaluated.report.version));
+        page.verbatim(&command);
+    }
     page.paragraph("All settings, as in config.toml:");
     page.verbatim(&trained.config().to_toml());
     Ok(page.finish())
@@ -171,25 +183,12 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
         page.warning(&format!("{warning}."));
     }
     if !evaluated.report.ties.is_empty() {
-        let [model, numbers @ ..] = TiesReport::COLUMNS;
-        let mut table = numbers
-            .iter()
-            .fold(Table::default().words(model), |table, column| table.numbers(column));
-        for report in &evaluated.report.ties {
-            let [model, numbers @ ..] = report.shown();
-            let cells = std::iter::once(Cell::words(model)).chain(numbers.map(Cell::number));
-            table.row(false, cells.collect());
-        }
         page.heading("Equal times: test AP by the order of events that share a time");
-        page.table(&table);
+        page.table(&ties_table(&evaluated.report.ties));
         page.paragraph(TiesReport::MEANING);
     }
-    let poor = evaluated
-        .model
-        .records
-        .first()
-        .map(calibration)
-        .filter(|found| found.error > POOR_CALIBRATION);
+    let first = evaluated.model.records.first().filter(|_| evaluated.calibration.is_none());
+    let poor = first.map(calibration).filter(|found| found.error > POOR_CALIBRATION);
     if let Some(found) = poor {
         page.warning(&format!(
             "Calibration is poor: probabilities are off by {:.3} on average. Use scores to rank, not as probabilities.",
@@ -201,6 +200,44 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
             "Only {} test events: differences of a few hundredths can be chance. Train with several seeds.",
             grouped(main.events)
         ));
+    }
+}
+
+/// What to say where training was stopped by the number of epochs while it still gained.
+fn unfinished(trained: &TrainedRun, epochs: &[EpochReport]) -> Option<String> {
+    let most = stopped_while_gaining(trained.config(), epochs)?;
+    Some(format!(
+        "The best epoch is the last of {most}: the model may not have learned all it can. Train \
+         it for more epochs."
+    ))
+}
+
+/// Questions with what was shown and what happened, and the worst misses.
+fn examples_of(page: &mut Page, trained: &TrainedRun, evaluated: &EvaluationWithBaselines) {
+    let found = &evaluated.examples;
+    if found.spread.is_empty() {
+        return;
+    }
+    let stream = trained.stream();
+    let clock = stream::display_clock(&stream.clock, stream.log.events());
+    let curve = evaluated.calibration.as_ref();
+    let said = match curve {
+        Some(_) => " In percent: the probability that was said.",
+        None => "",
+    };
+    page.section(
+        "Examples",
+        &format!(
+            "Ten of {} test questions, spread over time: the five destinations that the model \
+             would have shown first, and what happened. Marked rows were right.{said}",
+            grouped(found.questions)
+        ),
+    );
+    page.table(&examples::table(&found.spread, &stream.names, &clock, curve));
+    if !found.misses.is_empty() {
+        page.heading("The worst misses");
+        page.paragraph("What happened was ranked lowest here. Was it new, or is something missing in the data?");
+        page.table(&examples::table(&found.misses, &stream.names, &clock, curve));
     }
 }
 

@@ -9,6 +9,14 @@ use rustc_hash::FxHashSet;
 /// Bins over time.
 const BINS: usize = 60;
 
+/// The clock by which times are shown: numbers that look like seconds since 1970 are dates to a
+/// reader.
+pub fn display_clock(clock: &Clock, events: &Events) -> Clock {
+    let times = events.times();
+    let span = times.first().zip(times.last());
+    span.and_then(|(&first, &last)| clock.as_unix(first, last)).unwrap_or(*clock)
+}
+
 /// An axis of time, with ticks as the file writes times.
 pub fn time_axis(clock: &Clock, from: f64, to: f64) -> Axis {
     let to = if to > from { to } else { from + 1.0 };

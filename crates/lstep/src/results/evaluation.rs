@@ -5,8 +5,8 @@ use crate::error::{Error, InputFault, Result};
 use crate::fingerprint::Fingerprint;
 use crate::model::ModelConfig;
 use crate::protocol::{Negatives, Part, Protocol, Setting, Strategy};
-use crate::results::Outcome;
 use crate::results::TrainingSummary;
+use crate::results::{Outcome, Reliability};
 use crate::settings::RunConfig;
 use crate::stream::{Stream, tied_events};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct EvaluationReport {
     /// What to make of a run, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// How far a run's probabilities hold on the test part, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<Reliability>,
     /// For each model what the order of events that share a time is worth, where most do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ties: Vec<TiesReport>,
@@ -264,6 +267,7 @@ impl EvaluationReport {
             against_counting: Vec::new(),
             baselines: Vec::new(),
             summary: None,
+            reliability: None,
             ties: Vec::new(),
             settings: None,
             training: None,

@@ -1,10 +1,12 @@
 //! What evaluations and trainings report, as data for people and for programs.
 
+mod calibration;
 mod evaluation;
 mod outcome;
 mod ties;
 mod training;
 
+pub use calibration::{Calibration, Reliability, ReliabilityGroup};
 pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Summary, Verdict};
 pub use outcome::Outcome;
 pub(crate) use ties::MANY_TIES;

@@ -11,6 +11,7 @@ use crate::event::{Name, Names, NodeId, NodeSet, Side, Time};
 use crate::graph::Seed;
 use crate::query::Queries;
 use crate::read::{ColumnData, ColumnType, write_table};
+use crate::results::Calibration;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
@@ -84,6 +85,9 @@ pub struct Recommendation {
     pub destination: NodeId,
     /// The model's score; higher is likelier. Only the order counts.
     pub score: f64,
+    /// How likely the source's event at the time asked is with this destination and no other, if
+    /// the model is calibrated.
+    pub probability: Option<f64>,
     /// Whether events name both; one that none names is scored as a newcomer.
     pub known: bool,
     /// Why, if that was asked.
@@ -205,8 +209,8 @@ impl Recommender<'_> {
     /// Writes all answers to a file, in the format of its name. `watch` is told how many sources
     /// are done, after every batch.
     ///
-    /// Columns: `source`, `rank`, `destination`, `score`, `known`, and with explanations `met`,
-    /// `recent_sources` and `why`.
+    /// Columns: `source`, `rank`, `destination`, `score`, `probability` if the model is calibrated,
+    /// `known`, and with explanations `met`, `recent_sources` and `why`.
     pub fn write(
         &self,
         path: impl AsRef<Path>,
@@ -221,8 +225,9 @@ impl Recommender<'_> {
             ("rank", ColumnType::Integer),
             ("destination", id),
             ("score", ColumnType::Double),
-            ("known", ColumnType::Boolean),
         ];
+        columns.extend(self.curve().map(|_| ("probability", ColumnType::Double)));
+        columns.push(("known", ColumnType::Boolean));
         if self.explainer.is_some() {
             columns.extend([
                 ("met", ColumnType::Integer),
@@ -249,6 +254,11 @@ impl Recommender<'_> {
             rows,
             at: self.at(),
         })
+    }
+
+    /// From scores to probabilities, if the model has such a curve.
+    fn curve(&self) -> Option<&Calibration> {
+        self.scorer.bundle().about().calibration.as_ref()
     }
 
     /// Scores some sources against all candidates: a row of scores for each source.
@@ -305,6 +315,7 @@ impl Recommender<'_> {
                 rank,
                 destination: node,
                 score,
+                probability: self.curve().map(|curve| curve.probability(score)),
                 known: known(source) && known(node),
                 why: self.explainer.as_ref().map(|explainer| explainer.explain(source, node)),
             })
@@ -332,8 +343,12 @@ impl Recommender<'_> {
             ColumnData::Integers(found.iter().map(|row| i64::from(row.rank)).collect()),
             ids(|row| row.destination),
             ColumnData::Doubles(found.iter().map(|row| row.score).collect()),
-            ColumnData::Booleans(found.iter().map(|row| row.known).collect()),
         ];
+        if self.curve().is_some() {
+            let said = found.iter().filter_map(|row| row.probability);
+            columns.push(ColumnData::Doubles(said.collect()));
+        }
+        columns.push(ColumnData::Booleans(found.iter().map(|row| row.known).collect()));
         if self.explainer.is_some() {
             let why = || found.iter().filter_map(|row| row.why.as_ref());
             columns.extend([

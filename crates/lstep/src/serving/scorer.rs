@@ -45,6 +45,10 @@ pub struct Scored {
     pub time: String,
     /// The model's score: higher is likelier, and only the order counts.
     pub score: f64,
+    /// How likely the source's event at that time is with this destination and no other, if the
+    /// model is calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
     /// Whether events name both; one that none names is scored as a newcomer.
     pub known: bool,
     /// Why, if that was asked.
@@ -197,6 +201,7 @@ impl Scorer {
     /// Reads events that have happened since, and refuses those that cannot be taken in.
     pub(super) fn read_events(&self, path: &Path) -> Result<NewEvents> {
         let options = self.bundle.about().settings.data.options();
+        let options = ReadOptions { more: Vec::new(), ..options };
         // A model that has travelled may have left the table of its nodes behind: only new nodes
         // would need it. What has happened since may come in any order; the log wants that of time.
         let node_features = options.node_features.clone().filter(|table| table.exists());
@@ -280,6 +285,7 @@ impl Scorer {
                 destination: names.name(row.destination).to_string(),
                 time: time.clone(),
                 score: row.score,
+                probability: row.probability,
                 known: row.known,
                 why: row.why,
             }));
@@ -312,6 +318,7 @@ impl Scorer {
             skip_bad: false,
             dedup: false,
             node_features: None,
+            more: Vec::new(),
             ..self.bundle.about().settings.data.options()
         };
         let Dataset { events, names, clock, .. } = read_like_the_run(path, &options)?;
@@ -415,6 +422,7 @@ impl Scorer {
             destination: names.name(destination).to_string(),
             time: self.bundle.clock.show(time),
             score,
+            probability: self.bundle.about().calibration.as_ref().map(|c| c.probability(score)),
             known: [source, destination].iter().all(|node| node.index() < self.bundle.names.len()),
             why: None,
         }

@@ -7,7 +7,7 @@ use super::{Bundle, Scorer};
 use crate::disk::path_text;
 use crate::error::{Error, InputFault, Result};
 use crate::protocol::Protocol;
-use crate::read::{Dataset, LeftOut, read, write_events};
+use crate::read::{Dataset, LeftOut, ReadOptions, read, write_events};
 use crate::stream::Stream;
 use crate::training::{KnownStream, RunFolder, stream_sha256};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub fn update(model: impl AsRef<Path>, events: impl AsRef<Path>) -> Result<Updat
     let folder = RunFolder::new(model);
     let config = folder.config()?;
     let _writing = folder.lock()?;
-    let given = read(events, &config.data.options())?;
+    let given = read(events, &ReadOptions { more: Vec::new(), ..config.data.options() })?;
     if let Some(known) = folder.known_stream()?
         && begins_with(&given, &known, &config.protocol)?
     {

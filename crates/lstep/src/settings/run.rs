@@ -4,6 +4,7 @@
 use super::builder::refused;
 use crate::disk::path_text;
 use crate::error::Result;
+use crate::event::TimeFormat;
 use crate::model::ModelConfig;
 use crate::protocol::Protocol;
 use crate::read::{FeatureColumns, ReadOptions};
@@ -32,9 +33,12 @@ pub struct RunConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
-    /// The file.
+    /// The file, or a folder with its parts.
     #[serde(with = "path_text")]
     pub events: PathBuf,
+    /// Further files of the same stream, read after the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "path_text::list")]
+    pub more: Vec<PathBuf>,
     /// Column of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub src: Option<String>,
@@ -44,6 +48,9 @@ pub struct DataConfig {
     /// Column of times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// How times are written, as in `strptime`, where they are neither numbers nor ISO 8601.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_format: Option<String>,
     /// Columns that are features, separated by commas; `none`, or `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<String>,
@@ -63,6 +70,9 @@ pub struct DataConfig {
     /// Whether the first line is an event and no header; found from its content if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_header: bool,
+    /// Whether the first line is a header, even if it looks like an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub header: bool,
     /// Whether rows with a fault are left out instead of refusing the file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skip_bad: bool,
@@ -90,7 +100,9 @@ impl DataConfig {
             sort: self.sort,
             node_features: self.node_features.clone(),
             separator: self.separator.as_deref().and_then(separator),
-            header: self.no_header.then_some(false),
+            header: self.no_header.then_some(false).or(self.header.then_some(true)),
+            time_format: self.time_format.as_deref().and_then(TimeFormat::new),
+            more: self.more.clone(),
             skip_bad: self.skip_bad,
             dedup: self.dedup,
             ..ReadOptions::default()

@@ -35,8 +35,8 @@ pub struct TrainConfig {
     #[serde(with = "MatmulName", alias = "products", skip_serializing_if = "is_f32")]
     pub matmul: Matmul,
     /// Into how many lanes a batch is cut, from 1 to 64; the model's own choice if absent. Each lane
-    /// has gradients of its own, which are added in order, so the number decides the last bits of
-    /// every weight; the number of threads never does.
+    /// has dropout and gradients of its own, which are added along a fixed tree, so the number
+    /// decides the last bits of every weight; the numbers of threads and of ranks never do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<usize>,
     /// Seed of initial weights and of training's negatives.

@@ -5,11 +5,17 @@
 //! the same pass, in the same steps.
 
 use crate::error::Result;
-use crate::evaluation::{EvalProgress, ScoreLog, against, evaluate_recording, train_observing};
+use crate::evaluation::{
+    EvalProgress, KeptRanks, ScoreLog, Watch, against, evaluate_recording, train_observing,
+};
+use crate::event::NodeSet;
 use crate::model::{ModelConfig, Session};
-use crate::protocol::EvalScope;
-use crate::results::{AgainstCounting, EvaluationReport, MANY_TIES, ResultRow};
-use crate::training::TrainedRun;
+use crate::protocol::{EvalScope, Part, Setting, Strategy};
+use crate::results::{
+    AgainstCounting, Calibration, EvaluationReport, MANY_TIES, Reliability, ResultRow,
+};
+use crate::settings::Purpose;
+use crate::training::{Examples, TrainedRun};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -33,8 +39,20 @@ pub struct EvaluationWithBaselines {
     pub counting: Vec<ScoredModel>,
     /// What evaluation alone would say.
     pub report: EvaluationReport,
+    /// From the trained model's scores to probabilities, for a run that ranks.
+    pub calibration: Option<Calibration>,
+    /// Questions with what the trained model answered and what happened, for a run that ranks.
+    pub examples: Examples,
     /// Seconds for drawing or reading the negatives.
     pub asking_seconds: f64,
+}
+
+impl EvaluationWithBaselines {
+    /// The trained model's ranks, to be compared with those of another run.
+    pub fn kept_ranks(&self) -> Vec<KeptRanks> {
+        let rows = self.model.results.iter().zip(&self.model.records);
+        rows.map(|(row, record)| KeptRanks::of(row, record)).collect()
+    }
 }
 
 impl TrainedRun {
@@ -83,13 +101,57 @@ impl TrainedRun {
                 }
             }
         }
+        let first = passes.first().and_then(|pass| pass.query_sets.first());
+        let examples = first
+            .zip(model.records.first())
+            .map_or_else(Examples::default, |(asked, record)| Examples::of(log, asked, record));
+        let calibration = self.calibrate(&mut |done, of| {
+            watch(EvalProgress { model: "calibration on validation", done, of })
+        })?;
         let mut report = self.report(model.results.clone());
+        report.reliability = calibration
+            .as_ref()
+            .zip(model.records.first())
+            .and_then(|(curve, record)| reliability(curve, record));
         report.against_counting = against_counting(&model, &counting);
         report.baselines = counting.iter().flat_map(|scored| scored.results.clone()).collect();
         report.ties = self.ties(MANY_TIES, &mut |done, of| {
             watch(EvalProgress { model: "order of ties", done, of })
         })?;
-        Ok(EvaluationWithBaselines { model, counting, report, asking_seconds })
+        Ok(EvaluationWithBaselines {
+            model,
+            counting,
+            report,
+            calibration,
+            examples,
+            asking_seconds,
+        })
+    }
+
+    /// The curve from scores to probabilities, fitted on the events that selected the best epoch,
+    /// asked against as many destinations. Only a run for ranking has one: the negatives of a
+    /// benchmark are too few, or chosen to be hard.
+    pub fn calibrate(&self, watch: &mut Watch<'_>) -> Result<Option<Calibration>> {
+        let config = self.config();
+        let train = &config.train;
+        if config.purpose != Purpose::Ranking || train.select_negatives.is_none() {
+            return Ok(None);
+        }
+        let mut plan = self.context.plan.clone();
+        plan.ask_otherwise(train.select_negatives, train.select_questions)?;
+        let asked = EvalScope {
+            parts: vec![Part::Validation],
+            settings: vec![Setting::Transductive],
+            strategies: vec![Strategy::Random],
+        };
+        let Some(pass) = plan.passes(self.context.subject(), &asked)?.pop() else {
+            return Ok(None);
+        };
+        let mut records = ScoreLog::of_pass(&pass);
+        let log = &self.stream().log;
+        evaluate_recording(self.trainer()?.as_mut(), log, &pass, watch, &mut records)?;
+        let destinations = log.events().destinations().iter().copied().collect::<NodeSet>().len();
+        Ok(records.first().and_then(|record| calibration(record, destinations)))
     }
 
     /// All counting models, each with the session that has observed training.
@@ -102,6 +164,26 @@ impl TrainedRun {
         };
         ModelConfig::counting_models().into_iter().map(observed).collect()
     }
+}
+
+/// Fits the curve to a record. A sample of negatives stands for all other destinations.
+fn calibration(record: &ScoreLog, destinations: usize) -> Option<Calibration> {
+    let mut scored = Vec::new();
+    for answer in record.answers() {
+        scored.push((answer.positive, true, 1.0));
+        let weight = destinations.saturating_sub(1) as f64 / answer.negatives.len().max(1) as f64;
+        // One negative may stand for many, but never for less than itself.
+        let weight = weight.max(1.0);
+        scored.extend(answer.negatives.iter().map(|&score| (score, false, weight)));
+    }
+    Calibration::fit(scored, record.len(), destinations)
+}
+
+/// How far the curve holds on the ten likeliest of every row.
+fn reliability(curve: &Calibration, record: &ScoreLog) -> Option<Reliability> {
+    let leaders = record.leaders();
+    let said = |&(score, came): &(f64, bool)| (curve.probability(score), came);
+    Reliability::of(leaders.iter().flatten().map(said).collect(), leaders.len())
 }
 
 /// For each query set the best counting model and how far the trained one is from it.

@@ -3,11 +3,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | all settings, resolved |
+//! | `command.txt` | the command that began it |
 //! | `stream.json` | how many events the run is about, and their hash |
 //! | `updates` | events that have happened since, a file for each `update` |
 //! | `last.safetensors` | weights, moments, state and how far the epoch is: what is needed to go on |
 //! | `best.safetensors` | the same after the training pass of the best epoch: what is evaluated and used |
 //! | `metrics.jsonl` | a line for each epoch |
+//! | `calibration.json` | the curve from scores to probabilities, of a run for ranking |
+//! | `ranks.json` | the rank of what happened in every test question, to compare runs |
 //! | `report.json` | the final evaluation |
 //! | `report.html` | the same and more, to be looked at |
 //!
@@ -16,7 +19,7 @@
 
 use crate::disk::{FolderLock, REPORT_LIMIT, SETTINGS_LIMIT, read_text, write_text};
 use crate::error::{Error, FaultKind, InputFault, Remedy, Result};
-use crate::results::EpochReport;
+use crate::results::{Calibration, EpochReport};
 use crate::settings::RunConfig;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -74,14 +77,21 @@ impl RunFolder {
     ///
     /// If another process, or another `RunFolder` of this one, has locked the folder.
     pub fn lock(&self) -> Result<Arc<FolderLock>> {
+        self.try_lock()?.ok_or_else(|| FolderLock::busy(&self.path))
+    }
+
+    /// The same; nothing if somebody else has locked the folder.
+    pub fn try_lock(&self) -> Result<Option<Arc<FolderLock>>> {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = held.upgrade() {
-            return Ok(lock);
+            return Ok(Some(lock));
         }
         fs::create_dir_all(&self.path).map_err(|error| Error::io(&self.path, error))?;
-        let lock = Arc::new(FolderLock::acquire(&self.path)?);
+        let Some(lock) = FolderLock::try_acquire(&self.path)?.map(Arc::new) else {
+            return Ok(None);
+        };
         *held = Arc::downgrade(&lock);
-        Ok(lock)
+        Ok(Some(lock))
     }
 
     /// The events that the run is about; nothing for runs of earlier versions, whose file may not
@@ -104,11 +114,48 @@ impl RunFolder {
         write_text(self.file("stream.json"), &text)
     }
 
+    /// The curve from scores to probabilities; nothing for a run that has none.
+    pub fn calibration(&self) -> Result<Option<Calibration>> {
+        let path = self.file("calibration.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, REPORT_LIMIT)?;
+        let read = serde_json::from_str::<Calibration>(&text).map_err(|error| error.to_string());
+        let sound = read.and_then(|curve| match curve.is_sound() {
+            true => Ok(Some(curve)),
+            false => Err("its places are not in order".to_string()),
+        });
+        sound.map_err(|why| {
+            let problem = format!("is no curve from scores to probabilities ({why})");
+            let remedy = "put it back, or remove it and do without probabilities";
+            InputFault::new(path.display().to_string(), problem, remedy).into()
+        })
+    }
+
+    /// Keeps the curve from scores to probabilities.
+    pub fn write_calibration(&self, curve: &Calibration) -> Result<()> {
+        let text = serde_json::to_string(curve).expect("it is plain data");
+        write_text(self.file("calibration.json"), &text)
+    }
+
+    /// The command that began the run, if it was one; only names of files are in it, since where
+    /// they are changes nothing.
+    pub fn command(&self) -> Option<String> {
+        read_text(self.file("command.txt"), SETTINGS_LIMIT).ok()
+    }
+
+    /// Keeps the command that began the run.
+    pub fn write_command(&self, command: &str) -> Result<()> {
+        write_text(self.file("command.txt"), command)
+    }
+
     /// From now on reads the events from another file, which has to begin with those that the run
     /// is about. Whether it does is checked whenever the run is opened.
     pub fn read_events_from(&self, events: PathBuf) -> Result<()> {
         let mut config = self.config()?;
         config.data.events = events;
+        config.data.more.clear();
         write_text(self.file("config.toml"), &config.to_toml())
     }
 

@@ -9,7 +9,8 @@ use crate::checkpoint::Checkpoint;
 use crate::disk::{FolderLock, REPORT_LIMIT, read_text, write_text};
 use crate::error::{Error, InputFault, Remedy, Result};
 use crate::evaluation::evaluate;
-use crate::model::{FeatureWidths, Trainer};
+use crate::fingerprint::Fingerprint;
+use crate::model::{FeatureWidths, LaneOrder, Local, Reduce, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, Setting, StepRule};
 use crate::results::Outcome;
 use crate::results::{EpochReport, ValidationRow};
@@ -23,6 +24,11 @@ use crate::training::{Progress, Selection, TrainingStream, mean_mrr, mean_qualit
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
+
+pub use cost::StepCost;
+
+/// The note of a checkpoint that says in which order lanes are added.
+const LANE_ORDER: &str = "lane-order";
 
 /// What training tells while it runs.
 #[derive(Debug)]
@@ -66,6 +72,9 @@ pub struct TrainingRun {
     provenance: Provenance,
     /// Held while the run can write; a run in memory has none.
     lock: Option<Arc<FolderLock>>,
+    /// Who adds the gradients of lanes, and in which order.
+    reduce: Box<dyn Reduce>,
+    order: LaneOrder,
     /// Whether a validation was stopped, which leaves the trainer's state beyond the last save.
     used_up: bool,
 }
@@ -74,6 +83,17 @@ impl TrainingRun {
     /// Starts a run in a folder that has none yet. The folder is locked against other writers for
     /// as long as the run is there.
     pub fn begin(config: RunConfig, stream: Stream, folder: RunFolder) -> Result<TrainingRun> {
+        TrainingRun::begin_sharing(config, stream, folder, Box::new(Local::default()))
+    }
+
+    /// The same, shared with other processes, which begin beside this one; see
+    /// [`TrainingRun::share`]. What they refuse leaves no folder.
+    pub fn begin_sharing(
+        config: RunConfig,
+        stream: Stream,
+        folder: RunFolder,
+        reduce: Box<dyn Reduce>,
+    ) -> Result<TrainingRun> {
         let refuse_a_run = || match folder.holds_a_run() {
             false => Ok(()),
             true => Err(Error::Exists {
@@ -84,7 +104,8 @@ impl TrainingRun {
         };
         refuse_a_run()?;
         let store = RunStore::Folder(folder.clone());
-        let mut run = TrainingRun::prepare(RunContext::new(config, stream)?, store)?;
+        let run = TrainingRun::prepare(RunContext::new(config, stream)?, store)?;
+        let mut run = run.share(reduce)?;
         run.lock = Some(folder.lock()?);
         // Another process may have been faster.
         refuse_a_run()?;
@@ -104,6 +125,60 @@ impl TrainingRun {
     /// Starts a run that is kept in memory.
     pub fn begin_in_memory(config: RunConfig, stream: Stream) -> Result<TrainingRun> {
         TrainingRun::prepare(RunContext::new(config, stream)?, RunStore::memory())
+    }
+
+    /// Starts the part of a process in a run that another process keeps, which is begun by
+    /// [`TrainingRun::begin_sharing`].
+    pub fn begin_beside(
+        config: RunConfig,
+        stream: Stream,
+        reduce: Box<dyn Reduce>,
+    ) -> Result<TrainingRun> {
+        let run = TrainingRun::prepare(RunContext::new(config, stream)?, RunStore::Elsewhere)?;
+        let mut run = run.share(reduce)?;
+        // The first one saves, and all compare what they would.
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Shares the training with other processes: each computes some of the lanes of every batch,
+    /// and all have the same weights and the same state after every step. The first one keeps the
+    /// run; the others begin or go on beside it.
+    ///
+    /// # Errors
+    ///
+    /// If `train.lanes` does not give every process a lane, if the run adds lanes in the order of
+    /// before the tree, or if the processes have not the same settings, events, progress and
+    /// arithmetic.
+    pub fn share(mut self, mut reduce: Box<dyn Reduce>) -> Result<TrainingRun> {
+        let (lanes, ranks) = (self.context.config.train.lanes, reduce.ranks());
+        if ranks > 1 && lanes.is_none_or(|lanes| lanes < ranks) {
+            let value = lanes.map_or("absent".to_string(), |lanes| lanes.to_string());
+            let problem = format!("{ranks} ranks share the lanes of a batch");
+            return Err(Error::refused("train.lanes", value, problem, Remedy::Lanes(ranks)));
+        }
+        reduce.set_order(self.order)?;
+        if ranks == 1 {
+            self.reduce = reduce;
+            return Ok(self);
+        }
+        let mut settings = Checkpoint::default();
+        self.provenance.note(&mut settings);
+        let note = |name: &str| settings.notes.get(name).cloned().unwrap_or_default();
+        let of = |text: &str| {
+            let mut hash = Fingerprint::default();
+            hash.take(text);
+            hash.hex().into_bytes()
+        };
+        reduce.confirm_same("version", &of(env!("CARGO_PKG_VERSION")))?;
+        reduce.confirm_same("arithmetic", &of(&lstep_tensor::arithmetic().to_string()))?;
+        reduce.confirm_same("stream of events", &of(&note("stream")))?;
+        reduce.confirm_same("set of settings", &of(&note("settings")))?;
+        let train = &self.context.config.train;
+        let so_far = (self.progress, self.selection, train.epochs, train.patience);
+        reduce.confirm_same("progress", &of(&format!("{so_far:?}")))?;
+        self.reduce = reduce;
+        Ok(self)
     }
 
     /// Begins with the weights of the best epoch of another run in place of drawn ones, for newer
@@ -168,11 +243,37 @@ impl TrainingRun {
         TrainingRun::resume_on(context, folder)
     }
 
+    /// Goes on with the part of a process in a run that another process keeps in a folder, maybe
+    /// for longer, see [`TrainingRun::share`]. Nothing is written.
+    pub fn resume_beside(folder: RunFolder, keys: &[String]) -> Result<TrainingRun> {
+        let context = RunContext::read(folder.longer(keys)?, &folder)?;
+        TrainingRun::beside_on(context, &folder)
+    }
+
+    /// The same on a stream in memory.
+    #[cfg(test)]
+    fn beside_with(folder: RunFolder, stream: Stream) -> Result<TrainingRun> {
+        TrainingRun::beside_on(RunContext::new(folder.config()?, stream)?, &folder)
+    }
+
+    fn beside_on(context: RunContext, folder: &RunFolder) -> Result<TrainingRun> {
+        let mut run = TrainingRun::prepare(context, RunStore::Elsewhere)?;
+        run.take_over(folder)?;
+        Ok(run)
+    }
+
     fn resume_on(context: RunContext, folder: RunFolder) -> Result<TrainingRun> {
-        let path = folder.last();
         let lock = folder.lock()?;
         let mut run = TrainingRun::prepare(context, RunStore::Folder(folder.clone()))?;
         run.lock = Some(lock);
+        run.take_over(&folder)?;
+        keep_metrics_before(&folder, run.progress.epoch)?;
+        Ok(run)
+    }
+
+    /// Takes over the last checkpoint of a folder.
+    fn take_over(&mut self, folder: &RunFolder) -> Result<()> {
+        let (run, path) = (self, folder.last());
         let checkpoint = Checkpoint::read(&path)?;
         let note = |name: &str| checkpoint.note(name);
         let fault = |error: serde_json::Error| {
@@ -184,6 +285,12 @@ impl TrainingRun {
         };
         run.progress = serde_json::from_str(note("progress")?).map_err(fault)?;
         run.selection = serde_json::from_str(note("selection")?).map_err(fault)?;
+        run.order = match note(LANE_ORDER) {
+            Ok(order) => serde_json::from_str(order).map_err(fault)?,
+            // It was begun before lanes were added along a tree.
+            Err(_) => LaneOrder::Sequence,
+        };
+        run.reduce.set_order(run.order)?;
         if !run.can_be_so_far() {
             let problem = "says that training is where it cannot be";
             return Err(InputFault::new(path.display().to_string(), problem, "start anew").into());
@@ -191,9 +298,7 @@ impl TrainingRun {
         if run.selection.best_epoch > 0 && !folder.best().exists() {
             return Err(folder.without_best(true));
         }
-        run.provenance.load(run.trainer.as_mut(), &path, checkpoint)?;
-        keep_metrics_before(&folder, run.progress.epoch)?;
-        Ok(run)
+        run.provenance.load(run.trainer.as_mut(), &path, checkpoint)
     }
 
     /// Whether progress and selection, as a checkpoint has them, can be. Epochs are counted on from
@@ -269,6 +374,8 @@ impl TrainingRun {
             selection,
             provenance,
             lock: None,
+            reduce: Box::new(Local::default()),
+            order: LaneOrder::default(),
             used_up: false,
         })
     }
@@ -320,8 +427,9 @@ impl TrainingRun {
             let started = Instant::now();
             let of = self.training.events() as u64;
             let first = self.progress.step;
-            let complete = self.training.run_epoch(
+            let complete = self.training.run_epoch_with(
                 self.trainer.as_mut(),
+                self.reduce.as_mut(),
                 &mut self.progress,
                 &mut |progress, done| watch(TrainEvent::Step { progress, done, of }),
             )?;
@@ -349,7 +457,7 @@ impl TrainingRun {
             self.progress = Progress::start(self.progress.epoch + 1);
             self.trainer.reset_state();
             self.save()?;
-            if watch(TrainEvent::Epoch(&report)).is_break() {
+            if self.reduce.agree_to_stop(watch(TrainEvent::Epoch(&report)).is_break())? {
                 return Ok(self.is_finished());
             }
         }
@@ -372,8 +480,22 @@ impl TrainingRun {
         let started = Instant::now();
         let session = self.trainer.as_mut();
         let epoch = self.progress.epoch;
-        let mut watch = |done, of| watch(TrainEvent::Validation { epoch, done, of });
-        let outcomes = evaluate(session, &self.context.stream.log, &self.validation, &mut watch)?;
+        let (reduce, mut failed) = (&mut self.reduce, None);
+        let mut watch = |done, of| {
+            let here = watch(TrainEvent::Validation { epoch, done, of }).is_break();
+            match reduce.agree_to_stop(here) {
+                Ok(false) => return ControlFlow::Continue(()),
+                Ok(true) => {}
+                Err(error) => failed = Some(error),
+            }
+            ControlFlow::Break(())
+        };
+        let log = &self.context.stream.log;
+        let outcomes = evaluate(session, log, &self.validation, &mut watch);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let outcomes = outcomes?;
         let (ap, auc) = mean_quality(&outcomes);
         let row = |outcome: &Outcome| ValidationRow {
             negatives: outcome.negatives,
@@ -413,7 +535,11 @@ impl TrainingRun {
         checkpoint.notes.insert("progress".into(), json(serde_json::to_string(&self.progress)));
         checkpoint.notes.insert("selection".into(), json(serde_json::to_string(&self.selection)));
         self.provenance.note(&mut checkpoint);
+        checkpoint.notes.insert(LANE_ORDER.into(), json(serde_json::to_string(&self.order)));
         checkpoint.notes.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        if self.reduce.ranks() > 1 {
+            self.reduce.confirm_same("state after training", checkpoint.sha256().as_bytes())?;
+        }
         self.store.save(checkpoint)
     }
 }
@@ -432,5 +558,8 @@ fn keep_metrics_before(folder: &RunFolder, epoch: u32) -> Result<()> {
     write_text(path, &kept)
 }
 
+mod cost;
+#[cfg(test)]
+mod ranks_tests;
 #[cfg(test)]
 mod tests;

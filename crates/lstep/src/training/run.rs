@@ -7,9 +7,8 @@ use crate::event::Event;
 use crate::model::{Diagnostic, ModelConfig, Session, StreamInfo, Trainer};
 use crate::protocol::{EvalPass, EvalScope, Part, QuerySet, Split, cut, negatives_sha256};
 use crate::read::Dataset;
-use crate::results::Outcome;
 use crate::results::TrainingSummary;
-use crate::results::{EpochReport, EvaluationReport, ResultRow, TiesReport};
+use crate::results::{Calibration, EpochReport, EvaluationReport, Outcome, ResultRow, TiesReport};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
 use crate::training::Provenance;
@@ -97,6 +96,22 @@ impl TrainedRun {
     /// The split of the stream.
     pub fn split(&self) -> &Split {
         self.context.split()
+    }
+
+    /// From its scores to probabilities, as its folder has it; a run in memory has none.
+    pub fn calibration(&self) -> Result<Option<Calibration>> {
+        match &self.store {
+            RunStore::Folder(folder) => folder.calibration(),
+            RunStore::Memory(_) | RunStore::Elsewhere => Ok(None),
+        }
+    }
+
+    /// The command that began it, if one did.
+    pub fn command(&self) -> Option<String> {
+        match &self.store {
+            RunStore::Folder(folder) => folder.command(),
+            RunStore::Memory(_) | RunStore::Elsewhere => None,
+        }
     }
 
     /// What every epoch did.

@@ -1,8 +1,9 @@
 //! Which epoch is kept, and when training stops.
 
+use crate::model::ModelConfig;
 use crate::protocol::Strategy;
-use crate::results::Outcome;
-use crate::settings::SelectBy;
+use crate::results::{EpochReport, Outcome};
+use crate::settings::{RunConfig, SelectBy};
 use serde::{Deserialize, Serialize};
 
 /// How much better than the best an epoch's MRR has to be, as a share of the best: TGB's tolerance.
@@ -62,6 +63,14 @@ pub fn mean_quality(outcomes: &[Outcome]) -> (f64, f64) {
 pub fn mean_mrr(outcomes: &[Outcome]) -> Option<f64> {
     let sum: f64 = outcomes.iter().map(|outcome| outcome.mrr).sum::<Option<f64>>()?;
     Some(sum / outcomes.len().max(1) as f64)
+}
+
+/// The most epochs, where the last of them was the best so far: training was stopped while it still
+/// gained.
+pub fn stopped_while_gaining(config: &RunConfig, epochs: &[EpochReport]) -> Option<u32> {
+    let (last, most) = (epochs.last()?, config.train.epochs);
+    let learns = ModelConfig::learned(config.model.name()).is_ok();
+    (learns && last.improved && last.epoch >= most).then_some(most)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::RunFolder;
 use crate::checkpoint::Checkpoint;
 use crate::disk::{append_line, duplicate};
-use crate::error::{InputFault, Result};
+use crate::error::{Error, InputFault, Result};
 use crate::results::EpochReport;
 use std::path::PathBuf;
 
@@ -14,6 +14,8 @@ pub(crate) enum RunStore {
     Folder(RunFolder),
     /// For as long as the run lives.
     Memory(Kept),
+    /// Another process that trains the same model keeps them.
+    Elsewhere,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +38,7 @@ impl RunStore {
                 kept.last = Some(checkpoint.into_owned());
                 Ok(())
             }
+            RunStore::Elsewhere => Ok(()),
         }
     }
 
@@ -46,6 +49,7 @@ impl RunStore {
             RunStore::Memory(kept) => kept.last.clone().ok_or_else(|| {
                 InputFault::new("the run", "has no last checkpoint", "begin it anew").into()
             }),
+            RunStore::Elsewhere => Err(elsewhere()),
         }
     }
 
@@ -53,7 +57,7 @@ impl RunStore {
     pub fn last_path(&self) -> PathBuf {
         match self {
             RunStore::Folder(folder) => folder.last(),
-            RunStore::Memory(_) => "the run in memory".into(),
+            RunStore::Memory(_) | RunStore::Elsewhere => "the run in memory".into(),
         }
     }
 
@@ -66,6 +70,7 @@ impl RunStore {
                 kept.best = kept.last.take();
                 Ok(())
             }
+            RunStore::Elsewhere => Ok(()),
         }
     }
 
@@ -80,6 +85,7 @@ impl RunStore {
                 kept.epochs.push(report.clone());
                 Ok(())
             }
+            RunStore::Elsewhere => Ok(()),
         }
     }
 
@@ -98,6 +104,7 @@ impl RunStore {
                 let problem = "has no best epoch, for none is finished";
                 InputFault::new("the run", problem, "train for an epoch at least").into()
             }),
+            RunStore::Elsewhere => Err(elsewhere()),
         }
     }
 
@@ -105,7 +112,7 @@ impl RunStore {
     pub fn best_path(&self) -> PathBuf {
         match self {
             RunStore::Folder(folder) => folder.best(),
-            RunStore::Memory(_) => "the run in memory".into(),
+            RunStore::Memory(_) | RunStore::Elsewhere => "the run in memory".into(),
         }
     }
 
@@ -114,6 +121,13 @@ impl RunStore {
         match self {
             RunStore::Folder(folder) => folder.epochs(),
             RunStore::Memory(kept) => Ok(kept.epochs.clone()),
+            RunStore::Elsewhere => Err(elsewhere()),
         }
     }
+}
+
+/// What a process says that is asked for what another one keeps.
+fn elsewhere() -> Error {
+    let problem = "is kept by the first of the processes that train it";
+    InputFault::new("the run", problem, "ask that one").into()
 }

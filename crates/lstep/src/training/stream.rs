@@ -9,7 +9,7 @@
 use crate::error::{Error, Result};
 use crate::event::{Event, Events, NodeId, pair_key};
 use crate::graph::{EventLog, Seed};
-use crate::model::{Local, Negative, TrainBatch, TrainStep, Trainer};
+use crate::model::{Local, Negative, Reduce, TrainBatch, TrainStep, Trainer};
 use crate::protocol::{Split, StepRule, Visibility, cut};
 use crate::rng::KeyedRng;
 use crate::settings::TrainConfig;
@@ -116,25 +116,40 @@ impl TrainingStream {
         epoch: u32,
         step: usize,
     ) -> Result<Option<f64>> {
-        let span = self.steps[step].clone();
+        self.train_step_with(trainer, &mut Local::default(), epoch, step)
+    }
+
+    /// The same with lanes that are added by `reduce`.
+    fn train_step_with(
+        &self,
+        trainer: &mut dyn Trainer,
+        reduce: &mut dyn Reduce,
+        epoch: u32,
+        step: usize,
+    ) -> Result<Option<f64>> {
         let (events, negatives) = self.batch(epoch, step);
-        let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
-        let dropout_key = lstep_tensor::DropoutKey {
-            seed: self.seed,
-            step: u64::from(epoch) << 32 | step as u64,
-        };
         let batch = TrainBatch { events: &events, negatives: &negatives };
         if let Some(half_life) = self.half_life {
             let before = u64::from(epoch - 1) * self.steps.len() as u64 + step as u64;
             trainer.set_lr_scale(0.5f64.powf(before as f64 / half_life));
         }
-        let step = TrainStep {
+        trainer.learn(self.step(epoch, step, batch), reduce)
+    }
+
+    /// A step of an epoch with what it teaches, see [`TrainingStream::batch`].
+    pub fn step<'a>(&'a self, epoch: u32, step: usize, batch: TrainBatch<'a>) -> TrainStep<'a> {
+        let span = self.steps[step].clone();
+        let horizon = if self.visibility == Visibility::Step { span.start } else { span.end };
+        let dropout_key = lstep_tensor::DropoutKey {
+            seed: self.seed,
+            step: u64::from(epoch) << 32 | step as u64,
+        };
+        TrainStep {
             past: self.log.past(horizon),
             known: self.log.revealed(span.end),
             batch,
             dropout_key,
-        };
-        trainer.learn(step, &mut Local)
+        }
     }
 
     /// The negatives of each event of a step.
@@ -192,14 +207,25 @@ impl TrainingStream {
         progress: &mut Progress,
         watch: &mut (dyn FnMut(&Progress, u64) -> ControlFlow<()> + Send),
     ) -> Result<bool> {
+        self.run_epoch_with(trainer, &mut Local::default(), progress, watch)
+    }
+
+    /// The same with lanes that are added by `reduce`, maybe with other processes, which stop where
+    /// one of them does.
+    pub fn run_epoch_with(
+        &self,
+        trainer: &mut dyn Trainer,
+        reduce: &mut dyn Reduce,
+        progress: &mut Progress,
+        watch: &mut (dyn FnMut(&Progress, u64) -> ControlFlow<()> + Send),
+    ) -> Result<bool> {
         if progress.step == 0 {
             trainer.start_epoch(progress.epoch);
         }
         lstep_tensor::awake(|| {
             while (progress.step as usize) < self.steps.len() {
-                if let Some(loss) =
-                    self.train_step(trainer, progress.epoch, progress.step as usize)?
-                {
+                let (epoch, step) = (progress.epoch, progress.step as usize);
+                if let Some(loss) = self.train_step_with(trainer, reduce, epoch, step)? {
                     if !loss.is_finite() {
                         return Err(Error::LossNotFinite { epoch: progress.epoch, loss });
                     }
@@ -208,7 +234,8 @@ impl TrainingStream {
                 }
                 let done = u64::from(self.steps[progress.step as usize].end);
                 progress.step += 1;
-                if watch(progress, done).is_break() && (progress.step as usize) < self.steps.len() {
+                let stop = reduce.agree_to_stop(watch(progress, done).is_break())?;
+                if stop && (progress.step as usize) < self.steps.len() {
                     return Ok(false);
                 }
             }

@@ -260,6 +260,48 @@ fn threads_change_no_loss_and_no_weight_whichever_way_layers_multiply() {
     }
 }
 
+#[test]
+fn for_a_number_of_lanes_threads_change_no_bit_and_lanes_change_only_the_last() {
+    let events = stream();
+    let split = split(&events);
+    let log = EventLog::new(events);
+    let batches = |model: &str, lanes: usize, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| {
+            let config = RunConfig::builder(DataConfig::default()).model(model).build();
+            let config = config.expect("defaults");
+            let train = TrainConfig { lanes: Some(lanes), ..config.train };
+            let mut trainer =
+                config.model.trainer(&info(&log, &split), 0, train.optimizer()).expect("a trainer");
+            let rule = StepRule::Events(60);
+            let training = TrainingStream::new(&log, &split, rule, Visibility::Event, &train);
+            let training = training.expect("events");
+            let losses: Vec<Option<u64>> = (0..3)
+                .map(|step| training.train_step(trainer.as_mut(), 1, step).expect("a step"))
+                .map(|loss| loss.map(f64::to_bits))
+                .collect();
+            let mut checkpoint = Checkpoint::default();
+            trainer.save(&mut checkpoint);
+            (losses, checkpoint.sha256())
+        })
+    };
+    for model in ["lstep", "lstep-pair", "tgn", "graphmixer", "dygformer"] {
+        let one = batches(model, 1, 1);
+        for lanes in [4, 6] {
+            let some = batches(model, lanes, 1);
+            for threads in [2, 6] {
+                assert!(some == batches(model, lanes, threads), "{model}, {lanes}, {threads}");
+            }
+            assert_ne!(some.1, one.1, "{model}: {lanes} lanes are added in another order");
+            for (some, one) in some.0.iter().zip(&one.0) {
+                let [some, one] = [some, one].map(|loss| loss.map_or(0.0, f64::from_bits));
+                // Dropout is drawn by lane, so losses are close and not the same.
+                assert!((some - one).abs() <= 0.2 * one, "{model}, {lanes}: {some} and {one}");
+            }
+        }
+    }
+}
+
 /// Numbers of nodes decide which hash bucket they fall into and in which order they are visited.
 /// None of that may reach a score.
 #[test]

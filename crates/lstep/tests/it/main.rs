@@ -13,6 +13,7 @@ mod read_layouts;
 mod read_parquet;
 mod read_skipping;
 mod registry;
+mod results_docs;
 mod rooms;
 mod systems;
 mod tgb_end_to_end;

@@ -109,9 +109,10 @@ fn tables(folder: &Path, data: &Dataset) -> Vec<Vec<u8>> {
     let path = folder.join("jodie.csv");
     write_as(&path, &small_stream(Some(20)), Layout::Jodie).expect("written");
     tables.push([vec![2], read(&path)].concat());
-    let texts: [(u8, &str); 6] = [
+    let texts: [(u8, &str); 7] = [
         (0, "source,target,time\nann,bob,2021-03-04\n\"b,ob\",ann,2021-03-05T12:00:00.5Z\n"),
         (0, "1 2 0.5\n2 3 1.5\n3 1 1e3\n"),
+        (0, "{\"u\":1,\"i\":\"a\",\"x\":{\"y\":2},\"ts\":1}\n{\"ts\":2.5,\"i\":\"b\",\"u\":3}\n"),
         (3, "u,i,ts,label,f\n0,0,1,0,0.5\n1,0,2,0,0.25\n0,1,2,0,1\n"),
         (4, "day,src,dst,w\n1,0xa,0xb,3.5\n2,0xb,0xc,0\n"),
         (5, "ts,src,dst,words,score\n1,ann,bob,12,3\n2,bob,eve,7,-1\n"),

@@ -134,7 +134,7 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+pub(super) fn days_in(year: i64, month: i64) -> i64 {
     match month {
         2 if is_leap(year) => 29,
         2 => 28,
@@ -145,7 +145,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 
 /// Days from 1970-01-01. Years are taken to start in March, so that the leap day is the last of its
 /// year, and eras of 400 years have 146,097 days each.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+pub(super) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

@@ -91,9 +91,8 @@ impl Habits {
     }
 
     fn node<'p>(&self, counts: &Counts, past: Past<'p>, seed: Seed) -> Node<'p> {
-        let (node, history) = (seed.node(), past.history(seed));
-        let known = history.iter().rev().take_while(|met| met.event() >= self.next).count();
-        let fresh = &history[history.len() - known..];
+        let node = seed.node();
+        let fresh = since_step(past, seed, self.next);
         let habit = |habits: &[Habit]| habits.get(node.index()).copied().unwrap_or(NONE);
         let mut habits = [habit(&self.sources), habit(&self.destinations)];
         let mut roles = counts.roles(node);
@@ -206,9 +205,21 @@ impl Habits {
     }
 }
 
+/// A node's events since the newest step, whose last event is before the one numbered `next`.
+pub(super) fn since_step(past: Past<'_>, seed: Seed, next: u32) -> &[Neighbour] {
+    let history = past.history(seed);
+    let fresh = history.iter().rev().take_while(|met| met.event() >= next).count();
+    &history[history.len() - fresh..]
+}
+
 /// The role that a node has in one of its fresh events, 0 as source and 1 as destination, and the
 /// directed pair. A node that met itself has the event twice, once in each role.
-fn direction(past: Past<'_>, node: NodeId, fresh: &[Neighbour], place: usize) -> (usize, u64) {
+pub(super) fn direction(
+    past: Past<'_>,
+    node: NodeId,
+    fresh: &[Neighbour],
+    place: usize,
+) -> (usize, u64) {
     let met = &fresh[place];
     let again = met.node() == node
         && place.checked_sub(1).is_some_and(|last| fresh[last].event() == met.event());
@@ -232,24 +243,24 @@ impl Node<'_> {
     }
 }
 
+/// Few nodes that meet each other, and themselves, often.
+#[cfg(test)]
+pub(super) fn busy(events: u32) -> crate::graph::EventLog {
+    let node = |n: u32| NodeId(n % 7);
+    let numbers = || 0..events;
+    let events = crate::event::Events::new(
+        numbers().map(|n| node(n * n + n / 5)).collect(),
+        numbers().map(|n| node(n / 3 + n * 5 % 11)).collect(),
+        numbers().map(|n| Time::new(f64::from(n * 2)).expect("finite")).collect(),
+        crate::event::Features::none(),
+    );
+    crate::graph::EventLog::new(events.expect("sorted"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Events, Features};
     use crate::graph::EventLog;
-
-    /// Few nodes that meet each other, and themselves, often.
-    fn busy(events: u32) -> EventLog {
-        let node = |n: u32| NodeId(n % 7);
-        let numbers = || 0..events;
-        let events = Events::new(
-            numbers().map(|n| node(n * n + n / 5)).collect(),
-            numbers().map(|n| node(n / 3 + n * 5 % 11)).collect(),
-            numbers().map(|n| Time::new(f64::from(n * 2)).expect("finite")).collect(),
-            Features::none(),
-        );
-        EventLog::new(events.expect("sorted"))
-    }
 
     fn state(log: &EventLog, observed: u32) -> (Counts, Habits) {
         let (mut counts, mut habits) = (Counts::new(7), Habits::default());

@@ -1,14 +1,18 @@
 //! Features of a pair: numbers about two nodes together, for a head that reads them.
 //!
 //! An encoder sees each node alone, so a predictor has to guess from two vectors whether the nodes
-//! have met. These features say so, from six places, each a switch: the overlap of the two recent
+//! have met. These features say so, from eight places, each a switch: the overlap of the two recent
 //! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency
 //! of the pair and of both nodes (`counts.rs`, part of the state), the same counts brought up to the
 //! query's time (`fresh.rs`), the popularity of the source's recent neighbours (from the counts),
-//! which destinations follow which (`transitions.rs`, part of the state), and sums of random node
-//! codes along recent walks (`walks.rs`, part of the state). They stand behind any encoder, or
-//! alone, in [`Mlp`](super::Mlp). Nothing here looks at labels or at other rows.
+//! which destinations follow which (`transitions.rs`, part of the state), counts that decay by the
+//! clock (`clocks.rs`, the state and the past), common partners (`common.rs`, part of the state),
+//! and sums of random node codes along recent walks (`walks.rs`, part of the state). They stand
+//! behind any encoder, or alone, in [`Mlp`](super::Mlp). Nothing here looks at labels or at other
+//! rows.
 
+mod clocks;
+mod common;
 mod counts;
 mod fresh;
 mod history;
@@ -22,6 +26,8 @@ use crate::event::{Event, Time};
 use crate::graph::{Past, Seed};
 use crate::model::StreamInfo;
 use crate::model::checks::within;
+use clocks::Clocks;
+use common::Common;
 use counts::Counts;
 use fresh::Habits;
 use rayon::prelude::*;
@@ -55,8 +61,20 @@ pub struct PairConfig {
     /// source's latest destinations. Settings stored before this switch existed mean off.
     #[serde(default)]
     pub transitions: bool,
+    /// Counts of the pair and of both nodes that decay by the clock, at six rates. Settings stored
+    /// before this switch existed mean off.
+    #[serde(default)]
+    pub clocks: bool,
+    /// Whom both nodes have ever met, exactly, up to 256 partners each. Settings stored before this
+    /// switch existed mean off.
+    #[serde(default)]
+    pub common: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
+    /// Whether node codes are drawn anew in every epoch, so that no layer learns single codes.
+    /// Settings stored before this switch existed mean off.
+    #[serde(default)]
+    pub redraw: bool,
     /// Whether the two positions are compared.
     pub positions: bool,
     /// The width of the layer that reads these numbers, at least 1.
@@ -73,7 +91,10 @@ impl Default for PairConfig {
             neighbour_popularity: true,
             fresh: true,
             transitions: true,
+            clocks: false,
+            common: true,
             walks: 64,
+            redraw: false,
             positions: true,
             hidden: 64,
             dropout: 0.0,
@@ -114,7 +135,9 @@ impl PairConfig {
         let neighbours = if self.neighbour_popularity { counts::NEIGHBOUR_WIDTH } else { 0 };
         let fresh = if self.fresh { fresh::WIDTH } else { 0 };
         let transitions = if self.transitions { transitions::WIDTH } else { 0 };
-        history + counts + fresh + transitions + walks + neighbours
+        let clocks = if self.clocks { clocks::WIDTH } else { 0 };
+        let common = if self.common { common::WIDTH } else { 0 };
+        history + counts + fresh + transitions + clocks + common + walks + neighbours
     }
 }
 
@@ -127,20 +150,26 @@ pub struct PairState {
     counts: Counts,
     habits: Habits,
     transitions: Transitions,
+    clocks: Clocks,
+    common: Common,
     walks: Walks,
 }
 
 impl PairState {
-    /// Before the first event.
-    pub fn new(config: &PairConfig, info: &StreamInfo) -> PairState {
+    /// Before the first event, in an epoch of training; codes may differ from epoch to epoch.
+    pub fn new(config: &PairConfig, info: &StreamInfo, epoch: u32) -> PairState {
         let span = info.training.1.since(info.training.0);
+        let span = if span > 0.0 { span } else { 1.0 };
+        let salt = config.redraw.then(|| u64::from(epoch));
         PairState {
             config: config.clone(),
-            span: if span > 0.0 { span } else { 1.0 },
+            span,
             counts: Counts::new(info.nodes),
             habits: Habits::default(),
             transitions: Transitions::new(info.nodes),
-            walks: Walks::new(config.walks, info.nodes),
+            clocks: Clocks::new(span),
+            common: Common::new(info.nodes),
+            walks: Walks::new(config.walks, info.nodes, salt),
         }
     }
 
@@ -152,6 +181,12 @@ impl PairState {
             }
             if self.config.transitions {
                 self.transitions.observe(event);
+            }
+            if self.config.clocks {
+                self.clocks.observe(event);
+            }
+            if self.config.common {
+                self.common.observe(event);
             }
             if self.config.counts || self.config.neighbour_popularity {
                 let is_new = self.counts.observe(event);
@@ -192,6 +227,12 @@ impl PairState {
                 if let Some(transitions) = &side.transitions {
                     self.transitions.write_features(transitions, candidate, &mut row);
                 }
+                if let Some(clocks) = &side.clocks {
+                    self.clocks.write_features(past, clocks, candidate, &mut row);
+                }
+                if let Some(common) = &side.common {
+                    self.common.write_features(common, candidate, &mut row);
+                }
                 if let Some(walks) = &side.walks {
                     self.walks.write_features(walks, &self.walks.side(candidate), &mut row);
                 }
@@ -209,6 +250,8 @@ impl PairState {
             counts: self.config.counts.then(|| self.counts.side(seed, self.span)),
             fresh: self.config.fresh.then(|| self.habits.side(&self.counts, past, seed, self.span)),
             transitions: self.config.transitions.then(|| self.transitions.side(past, seed)),
+            clocks: self.config.clocks.then(|| self.clocks.side(past, seed)),
+            common: self.config.common.then(|| self.common.side(seed.node())),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node())),
             neighbours: self.config.neighbour_popularity.then(|| {
                 let partners =
@@ -227,6 +270,12 @@ impl PairState {
         if self.config.transitions {
             self.transitions.save(checkpoint);
         }
+        if self.config.clocks {
+            self.clocks.save(checkpoint);
+        }
+        if self.config.common {
+            self.common.save(checkpoint);
+        }
         self.walks.save(checkpoint);
     }
 
@@ -239,6 +288,12 @@ impl PairState {
         if self.config.transitions {
             self.transitions.load(checkpoint)?;
         }
+        if self.config.clocks {
+            self.clocks.load(checkpoint)?;
+        }
+        if self.config.common {
+            self.common.load(checkpoint)?;
+        }
         self.walks.load(checkpoint)
     }
 }
@@ -250,6 +305,8 @@ struct SourceSide<'a> {
     counts: Option<counts::Side>,
     fresh: Option<fresh::Side<'a>>,
     transitions: Option<transitions::Side>,
+    clocks: Option<clocks::Side<'a>>,
+    common: Option<common::Side>,
     walks: Option<walks::Side<'a>>,
     neighbours: Option<[f32; counts::NEIGHBOUR_WIDTH]>,
 }

@@ -43,6 +43,9 @@ pub struct Walks {
     rates: [f32; DECAYS.len()],
     /// For each node the event of its last change.
     changed: Vec<u32>,
+    /// What codes are drawn with beside what is the node's own, where they are drawn anew in every
+    /// epoch.
+    salt: Option<u64>,
     /// What each node's code is drawn from.
     codes: Codes,
     /// For each node and decay w1, then w2, as of the last change.
@@ -52,9 +55,10 @@ pub struct Walks {
 }
 
 impl Walks {
-    pub fn new(width: usize, nodes: usize) -> Walks {
+    pub fn new(width: usize, nodes: usize, salt: Option<u64>) -> Walks {
         Walks {
             width,
+            salt,
             events: 0,
             rates: DECAYS.map(|decay| decay_rate(decay, nodes)),
             changed: Vec::new(),
@@ -72,7 +76,7 @@ impl Walks {
         self.bring_up(u);
         self.bring_up(v);
         let (width, stride) = (self.width, SUMS * self.width);
-        let codes = [(u, self.codes.of(v, width)), (v, self.codes.of(u, width))];
+        let codes = [(u, self.code(v)), (v, self.code(u))];
         for decay in 0..DECAYS.len() {
             let at = |node: NodeId| node.index() * stride + decay * 2 * width;
             // w2 first: it takes in the other's w1 from before this event.
@@ -94,7 +98,7 @@ impl Walks {
 
     /// A node's sums as of now, to be compared with those of others.
     pub fn side(&self, node: NodeId) -> Side<'_> {
-        let code = self.codes.of(node, self.width);
+        let code = self.code(node);
         let Some(&changed) = self.changed.get(node.index()) else {
             return Side { code, sums: &[], left: [0.0; DECAYS.len()], lengths: [0.0; SUMS] };
         };
@@ -108,6 +112,10 @@ impl Walks {
         if node.index() < self.changed.len() {
             prefetch(self.of(node));
         }
+    }
+
+    fn code(&self, node: NodeId) -> Code {
+        self.codes.of(node, self.width, self.salt.unwrap_or(0))
     }
 
     fn of(&self, node: NodeId) -> &[f32] {
@@ -201,6 +209,9 @@ impl Walks {
         if let Codes::ByFirstEvent(born) = &self.codes {
             checkpoint.push_u64("walks.born", born);
         }
+        if let Some(salt) = self.salt {
+            checkpoint.push_u64("walks.salt", vec![salt]);
+        }
     }
 
     /// Takes over what [`Walks::save`] wrote for the same width.
@@ -220,6 +231,9 @@ impl Walks {
         if let Some(late) = self.changed.iter().find(|changed| **changed > self.events) {
             let remedy = format!("there were {} events", self.events);
             return Err(Error::setting("the event that changed a stored walk", late, remedy));
+        }
+        if let Some(salt) = &mut self.salt {
+            *salt = checkpoint.one_u64("walks.salt")?;
         }
         // Runs of version 0.1 before this table drew codes from nodes' numbers.
         self.codes = if checkpoint.tensor("walks.born").is_ok() {
@@ -272,11 +286,11 @@ impl Codes {
     }
 
     /// A node's code; zeros for a node that nobody has met, which is near nobody.
-    fn of(&self, node: NodeId, width: usize) -> Code {
+    fn of(&self, node: NodeId, width: usize, salt: u64) -> Code {
         match self {
             Codes::ByFirstEvent(born) => match born.get(node.index()) {
                 None | Some(&UNBORN) => Code::none(width),
-                Some(&event) => Code::drawn(0xb0, event, width),
+                Some(&event) => Code::drawn(0xb0 ^ salt << 8, event, width),
             },
             Codes::ByNumber => Code::drawn(0xc0de, u64::from(node.0), width),
         }
@@ -327,7 +341,7 @@ mod tests {
     use crate::event::Time;
 
     fn walks(events: &[(u32, u32)]) -> Walks {
-        let mut walks = Walks::new(256, 1_000_000);
+        let mut walks = Walks::new(256, 1_000_000, None);
         for (number, &(source, destination)) in (0..).zip(events) {
             let (source, destination) = (NodeId(source), NodeId(destination));
             walks.observe(&Event { number, source, destination, time: Time::ZERO });
@@ -361,8 +375,24 @@ mod tests {
     }
 
     #[test]
+    fn codes_of_another_epoch_are_others_and_come_back_with_their_walks() {
+        let meet = Event { number: 0, source: NodeId(0), destination: NodeId(1), time: Time::ZERO };
+        let [first, second] = [1, 2].map(|epoch| {
+            let mut walks = Walks::new(64, 2, Some(epoch));
+            walks.observe(&meet);
+            walks
+        });
+        assert_ne!(first.sums, second.sums);
+        let mut checkpoint = Checkpoint::default();
+        second.save(&mut checkpoint);
+        let mut back = Walks::new(64, 2, Some(0));
+        back.load(&mut checkpoint).expect("just saved");
+        assert_eq!(told(&back, 0, 1), told(&second, 0, 1));
+    }
+
+    #[test]
     fn sums_decay_with_the_events_of_others() {
-        let mut few = Walks::new(64, 2);
+        let mut few = Walks::new(64, 2, None);
         let meet = |source, destination| Event {
             number: 0,
             source: NodeId(source),

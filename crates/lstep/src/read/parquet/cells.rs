@@ -1,7 +1,7 @@
 //! Some rows of one Parquet column, as ids, times or numbers.
 
 use crate::error::Remedy;
-use crate::event::{Instant, Side, Unit};
+use crate::event::{Instant, Side, TimeFormat, Unit};
 use crate::read::nodes::{EMPTY_ID, Nodes};
 use crate::read::number::Refusal;
 use crate::read::times::Times;
@@ -178,7 +178,15 @@ impl Cells {
     }
 
     /// Appends the time that the cell holds.
-    pub(super) fn push_time(&self, row: usize, times: &mut Times) -> Result<(), Refusal> {
+    pub(super) fn push_time(
+        &self,
+        row: usize,
+        format: Option<&TimeFormat>,
+        times: &mut Times,
+    ) -> Result<(), Refusal> {
+        if let (Some(format), Values::Integer(_) | Values::Text(_)) = (format, &self.values) {
+            return times.push_as(&self.show(row), format);
+        }
         match &self.values {
             Values::Integer(cells) => times.push_integer(cells[row]),
             Values::Float(cells) => times.push_float(cells[row]),

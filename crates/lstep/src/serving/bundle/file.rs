@@ -15,7 +15,7 @@
 //! | `model.*` | weights and state, as the model saves them |
 //!
 //! Notes: `bundle` (the version of this layout), `settings` (TOML), `clock` (JSON), `dataset`,
-//! `stream` (its SHA-256) and `version`. The whole log is kept, because models may draw from whole
+//! `stream` (its SHA-256), `version`, and `calibration` (JSON) where the run has one. The whole log is kept, because models may draw from whole
 //! histories. States keep events by number, so a layout with a shorter log says in `events.first`
 //! where it begins.
 
@@ -25,6 +25,7 @@ use crate::error::{Error, InputFault, Result};
 use crate::event::{Clock, Events, Features, Ids, Names, NodeId, NodeSet, Side, Time};
 use crate::graph::EventLog;
 use crate::model::{Silence, StreamInfo};
+use crate::results::Calibration;
 use crate::serving::Live;
 use crate::settings::RunConfig;
 use std::path::Path;
@@ -85,7 +86,8 @@ impl Bundle {
 
     fn checkpoint(&self) -> Checkpoint<'_> {
         let mut file = Checkpoint::default();
-        let BundleInfo { dataset, settings, stream_sha256, run_events, version } = &self.about;
+        let BundleInfo { dataset, settings, stream_sha256, run_events, version, calibration } =
+            &self.about;
         let clock = serde_json::to_string(&self.clock).expect("a clock is plain data");
         for (name, text) in [
             ("bundle", LAYOUT.to_string()),
@@ -96,6 +98,10 @@ impl Bundle {
             ("version", version.clone()),
         ] {
             file.notes.insert(name.to_string(), text);
+        }
+        if let Some(curve) = calibration {
+            let text = serde_json::to_string(curve).expect("a curve is plain data");
+            file.notes.insert("calibration".to_string(), text);
         }
         let (from, to) = self.info.training;
         file.push_u64("info.nodes", vec![self.info.nodes as u64]);
@@ -142,12 +148,21 @@ impl Bundle {
 
     fn of_checkpoint(mut file: Checkpoint<'_>) -> Result<Bundle> {
         let settings = RunConfig::from_toml("settings", file.note("settings")?)?;
+        let curve = match file.notes.get("calibration") {
+            Some(text) => {
+                let read = serde_json::from_str::<Calibration>(text).ok();
+                let none = || faulty("has no curve from scores to probabilities".into());
+                Some(read.filter(Calibration::is_sound).ok_or_else(none)?)
+            }
+            None => None,
+        };
         let about = BundleInfo {
             dataset: file.note("dataset")?.to_string(),
             settings,
             stream_sha256: file.note("stream")?.to_string(),
             run_events: one(&file, "run.events")?,
             version: file.note("version")?.to_string(),
+            calibration: curve,
         };
         let clock: Clock = serde_json::from_str(file.note("clock")?)
             .map_err(|error| faulty(format!("has a clock that is none ({error})")))?;

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::event::{Clock, Names, NodeSet};
 use crate::model::{OptimizerConfig, StreamInfo, Trainer, with_most_weights};
 use crate::read::Dataset;
+use crate::results::Calibration;
 use crate::serving::{Live, Scorer};
 use crate::settings::RunConfig;
 use crate::stream::Stream;
@@ -43,6 +44,9 @@ pub struct BundleInfo {
     pub run_events: u64,
     /// The version of the library that made the bundle from the run.
     pub version: String,
+    /// From scores to probabilities, if the run has such a curve.
+    #[serde(skip)]
+    pub calibration: Option<Calibration>,
 }
 
 impl Bundle {
@@ -83,6 +87,7 @@ impl Bundle {
             stream_sha256: trained.stream_sha256().to_string(),
             run_events: trained.stream().log.len() as u64,
             version: env!("CARGO_PKG_VERSION").to_string(),
+            calibration: trained.calibration()?,
         };
         Ok((trainer, info, about))
     }
