@@ -227,6 +227,10 @@ impl Model {
         dict.set_item("destination", destinations.into_python(py)?)?;
         let scores: Vec<f64> = found.iter().map(|row| row.score).collect();
         dict.set_item("score", scores.into_pyarray(py))?;
+        let likely: Option<Vec<f64>> = found.iter().map(|row| row.probability).collect();
+        if let Some(likely) = likely.filter(|likely| !likely.is_empty()) {
+            dict.set_item("probability", likely.into_pyarray(py))?;
+        }
         let known: Vec<bool> = found.iter().map(|row| row.known).collect();
         dict.set_item("known", known.into_pyarray(py))?;
         if explain {

@@ -1,32 +1,24 @@
-"""The first example of the guide, in an environment that has numpy and nothing else."""
+"""The first example of the README, in an environment that has numpy and nothing else."""
 
-import numpy as np
+from pathlib import Path
 
 import lstep
 
-
-class Counts:
-    """How often a source and a candidate have met before."""
-
-    def score(self, past, queries):
-        sources, candidates, times = queries.pairs()
-        met, last = past.met(sources, candidates, times)
-        return met
-
-    def observe(self, events):
-        pass
+README = Path(__file__).parent.parent / "README.md"
 
 
 def main():
-    draw = np.random.default_rng(0)
-    source = draw.integers(0, 50, 2_000)
-    stream = lstep.Stream(source, 50 + source * 3 % 20, np.arange(2_000), name="letters")
+    example = README.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(compile(example, str(README), "exec"), names)
+    stream = names["stream"]
     print(stream.inspect())
-    print(lstep.evaluate(stream, ["edgebank", Counts], protocol="dyglib"))
-    print(lstep.audit(Counts, stream).raise_if_broken())
+    lstep.audit(names["Counts"], stream).raise_if_broken()
+    model = lstep.train(stream, "heuristics", progress=False)
+    assert len(model.top_k([3], 5)) == 5
     for engine, name in ((lstep.spark, "pyspark"), (lstep.ray, "ray")):
         try:
-            engine.score({}, lstep.train(stream, "heuristics", progress=False))
+            engine.score({}, model)
         except lstep.MissingPackageError as error:
             assert f"pip install {name}" in str(error), error
         else:

@@ -205,6 +205,21 @@ class TestPyTorch:
         found = lstep.audit(Learned, stream, **small_audit)
         assert found.broken == [] and found["after-training"].compared > 0, found.explain()
 
+    def test_scores_of_any_precision_are_taken(self, torch, stream):
+        class Short:
+            def __init__(self, kind):
+                self.kind = kind
+
+            def score(self, past, queries):
+                return torch.ones(len(queries.candidates), requires_grad=True).to(self.kind)
+
+            def observe(self, events):
+                pass
+
+        for kind in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            found = lstep.evaluate(stream, Short(kind), negatives="random", progress=False)
+            assert found[0]["auc"] == 0.5
+
     def test_padding_to_the_longest_of_a_call_is_caught(self, torch, stream, small_audit):
         found = lstep.audit(self.mixer(torch, pads_to_longest=True), stream, **small_audit)
         assert {"split", "other-rows"} <= set(found.broken)

@@ -265,6 +265,46 @@ def test_ranks_are_those_of_the_benchmark():
     assert ranks.tolist() == pytest.approx([1 / 2.5, 1.0])
 
 
+@pytest.fixture(scope="module")
+def every_result(stream):
+    """One result of each job, with how many rows its table has."""
+    model = lstep.train(stream, "heuristics", progress=False)
+    quiet = {"negatives": "random", "progress": False}
+    [questions] = lstep.negatives(stream, "dyglib", negatives="random")
+    return {
+        "inspect": (stream.inspect(), len(stream.inspect().report)),
+        "evaluate": (lstep.evaluate(stream, ["edgebank", Honest], **quiet), 2),
+        "audit": (lstep.audit(Honest, stream, step=100, steps=2, rows=20, progress=False), 14),
+        "compare": (lstep.compare(stream, ["edgebank", Honest], seeds=[0, 1], **quiet), 2),
+        "top_k": (model.top_k([0, 1], 3, explain=True), 6),
+        "model.evaluate": (model.evaluate(baselines=True, progress=False), 13),
+        "negatives": (questions, len(questions)),
+        "stream": (stream, len(stream)),
+    }
+
+
+JOBS = "inspect evaluate audit compare top_k model.evaluate negatives stream".split()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_result_goes_into_every_kind_of_table(job, every_result):
+    found, rows = every_result[job]
+    assert len(pytest.importorskip("pandas").DataFrame(found.to_pandas())) == rows
+    polars = pytest.importorskip("polars")
+    assert found.to_polars().height == polars.DataFrame(found).height == rows
+    assert pytest.importorskip("pyarrow").table(found).num_rows == rows
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS if job not in ("negatives", "stream")])
+def test_every_report_is_shown_and_printed(job, every_result):
+    found, rows = every_result[job]
+    assert found._repr_html_().startswith("<table>")
+    assert found._repr_html_().count("<tr>") == rows + 1
+    latex = found.to_latex()
+    assert latex.count(r"\\") == rows + 1 and latex.startswith(r"\begin{tabular}")
+    assert len(str(found).splitlines()) > rows
+
+
 def test_results_are_tables(stream):
     found = lstep.evaluate(stream, ["edgebank", "poptrack"], progress=True)
     assert len(found.to_pandas()) == len(found) == 6 if _has("pandas") else True

@@ -31,6 +31,11 @@ def test_a_trained_model_is_evaluated(trained):
     found = trained.evaluate(baselines=True)
     assert [row["negatives"] for row in found] == ["random"] * len(found)
     assert {"lstep-pair", "heuristics", "edgebank (unlimited)"} <= {row["model"] for row in found}
+    best = max(row["mrr"] for row in found.rows[1:])
+    assert found.verdict.startswith(f"lstep-pair has MRR {found[0]['mrr']:.4f} (95 % interval ")
+    assert "counting (heuristics, " in found.verdict and f"{best:.4f}), by " in found.verdict
+    assert str(found).endswith(found.verdict) and "<p>lstep-pair has MRR" in found._repr_html_()
+    assert trained.evaluate().verdict is None
     assert found[0]["mrr"] > 0.3 and 0 < found[0]["hits_1"] < found[0]["hits_10"] <= 1
     assert repr(trained) == "Model('lstep-pair', 4,000 events)"
     assert "epochs = 1" in trained.settings and 'purpose = "ranking"' in trained.settings

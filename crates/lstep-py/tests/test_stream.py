@@ -121,15 +121,19 @@ def test_a_stream_is_pickled_and_inspected():
 
 def test_a_file_is_read_as_the_command_reads_it(tmp_path):
     path = tmp_path / "letters.csv"
-    path.write_text("who,whom,when\nann,bob,2021-03-04\nbob,cid,2021-03-05\n")
-    stream = lstep.read(path, src="who", dst="whom", time="when")
+    path.write_text("who,whom,third\nann,bob,2021-03-04\nbob,cid,2021-03-05\n")
+    stream = lstep.read(path, src="who", dst="whom", time="third")
     assert stream.name == "letters" and stream.sources.tolist() == ["ann", "bob"]
     with pytest.raises(lstep.InputError, match="name it with time="):
         lstep.read(path, src="who", dst="whom")
     with pytest.raises(OSError, match="absent.csv"):
         lstep.read(tmp_path / "absent.csv")
     with pytest.raises(TypeError, match="unknown field `tme`"):
-        lstep.read(path, tme="when")
+        lstep.read(path, tme="third")
+    path.write_text("who,whom,third\nann,bob,04.03.2021 10:00\nbob,cid,05.03.2021 11:30\n")
+    columns = {"src": "who", "dst": "whom", "time": "third"}
+    stream = lstep.read(path, **columns, time_format="%d.%m.%Y %H:%M")
+    assert stream.times[1] == np.datetime64("2021-03-05T11:30")
 
 
 def test_a_file_with_faults_is_read_without_them_if_that_is_wished(tmp_path):

@@ -145,7 +145,7 @@ def _no_table(problem: str, remedy: str) -> InputError:
 def as_array(given: Any, what: str) -> np.ndarray[Any, Any]:
     """Numbers of any library as an array of doubles."""
     if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
+        given = given.detach().cpu().double().numpy()
     elif not isinstance(given, np.ndarray) and hasattr(given, "to_numpy"):
         given = given.to_numpy()
     try:
@@ -321,6 +321,26 @@ def _coded(codes: np.ndarray[Any, Any], values: Form, column: str) -> Form:
     return name, np.ascontiguousarray(content[codes])
 
 
+#: Types that are no ids, times or features, by how Arrow's C interface writes them.
+_ARROW_TYPES = {
+    "d:": "decimal",
+    "z": "binary",
+    "Z": "binary",
+    "vz": "binary",
+    "w:": "binary",
+    "+w:": "list",
+    "+l": "list",
+    "+L": "list",
+    "+vl": "list",
+    "+vL": "list",
+    "+s": "struct",
+    "+m": "map",
+    "tt": "time of day",
+    "tD": "duration",
+    "ti": "interval",
+}
+
+
 def _arrow(found: tuple[str, Any], column: str) -> Form:
     """A column as Rust has read it: a form, or what stands in the way of one."""
     kind, content = found
@@ -334,6 +354,7 @@ def _arrow(found: tuple[str, Any], column: str) -> Form:
     if kind == "empty":
         raise _refuse(column, "is empty", "fill it or drop the row", content)
     if kind == "unknown":
-        problem = f'has the Arrow type "{content}"'
+        names = (name for start, name in _ARROW_TYPES.items() if content.startswith(start))
+        problem = f"has the type {next(names, content)}"
         raise _refuse(column, problem, "give integers, decimals, text or dates")
     return kind, content

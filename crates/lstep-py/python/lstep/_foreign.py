@@ -75,7 +75,8 @@ def reopened(given: Any, model: Any) -> Any:
 def as_scores(given: Any) -> np.ndarray[Any, Any]:
     """Scores as a flat array of doubles, from arrays, tensors and lists."""
     if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
+        # numpy has no bfloat16.
+        given = given.detach().cpu().double().numpy()
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -196,6 +196,37 @@ class Evaluation(Table):
     def __getitem__(self, place: int) -> Row:
         return self.rows[place]
 
+    @property
+    def verdict(self) -> str | None:
+        """Whether a trained model is better than counting, for its first kind of question.
+
+        Nothing where the counting models were not asked: ``model.evaluate(baselines=True)``.
+        """
+        if not self.report.get("against_counting"):
+            return None
+        told = self.report["against_counting"][0]
+        metric = told["metric"].upper()
+        words = {"better": "better than", "worse": "worse than"}
+        compared = words.get(told["verdict"], "not told apart from")
+        value, (low, high) = told["value"] + told["difference"], told["own"]
+        counted = [row["model"] for row in self.report["baselines"]].index(told["model"])
+        counting = self.rows[len(self.report["results"]) + counted]["model"]
+        return (
+            f"{self.rows[0]['model']} has {metric} {value:.4f} (95 % interval {low:.4f} to "
+            f"{high:.4f}): {compared} counting ({counting}, {told['value']:.4f}), by "
+            f"{told['difference']:+.4f} ({told['low']:+.4f} to {told['high']:+.4f})"
+        )
+
+    def __str__(self) -> str:
+        said = self.verdict
+        return super().__str__() + (f"\n\n{said}" if said else "")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = self.verdict
+        return super()._repr_html_() + (f"<p>{html.escape(said)}</p>" if said else "")
+
     def best(self, metric: str = "ap") -> Row:
         """The row with the highest value of a metric."""
         return max(self.rows, key=lambda row: row.get(metric, float("-inf")))
@@ -350,6 +381,28 @@ class QuerySet:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    def _table(self) -> dict[str, Array]:
+        events = np.repeat(self.events, np.diff(self.offsets))
+        return {"event": events, "source": self.sources, "destination": self.destinations}
+
+    def to_pandas(self) -> Any:
+        """The negatives as a pandas table, a row for each: an event's number and the pair."""
+        import pandas
+
+        return pandas.DataFrame(self._table())
+
+    def to_polars(self) -> Any:
+        """The same as a polars table."""
+        import polars
+
+        return polars.DataFrame(
+            {name: column_dict(values) for name, values in self._table().items()}
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The same as a capsule of Arrow's C stream interface."""
+        return arrow_stream(self._table())
 
 
 class Report:

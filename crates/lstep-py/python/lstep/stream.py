@@ -289,14 +289,15 @@ def read(
     dedup: bool = False,
     separator: str | None = None,
     no_header: bool = False,
+    time_format: str | None = None,
     **settings: Any,
 ) -> Stream:
     """Reads events from CSV, Parquet, JODIE's, DGB's or TGB's files, as the command does.
 
     ``features`` names columns; ``"none"`` and ``"all"`` are words of their own. ``skip_bad`` leaves
     out rows with a fault, ``dedup`` events that repeat an earlier one; ``inspect()`` counts them.
-    ``separator`` and ``no_header`` help with text that is not understood by itself. Further
-    arguments are settings of ``data`` in a run's ``config.toml``.
+    ``separator``, ``no_header`` and ``time_format`` (as in ``strptime``) help with text that is not
+    understood by itself. Further arguments are settings of ``data`` in a run's ``config.toml``.
     """
     if features is not None and not isinstance(features, str):
         features = ",".join(features)
@@ -313,6 +314,7 @@ def read(
         "dedup": dedup,
         "separator": separator,
         "no_header": no_header,
+        "time_format": time_format,
         **settings,
     }
     given = {name: value for name, value in options.items() if value is not None}

@@ -1,7 +1,7 @@
 //! Tables of other libraries, and tables for them, through Arrow's C interface.
 //!
 //! Its three structs are a stable ABI that polars, pyarrow, DuckDB, pandas and others exchange as
-//! capsules (`__arrow_c_stream__`, `__arrow_c_array__`). Two hundred lines read the few types that
+//! capsules (`__arrow_c_stream__`, `__arrow_c_array__`). A few hundred lines read the types that
 //! ids, times and features have; Arrow's own crates would be as much to compile as all the rest.
 
 mod give;

@@ -200,23 +200,30 @@ impl<'a> Piece<'a> {
         Some(unsafe { std::slice::from_raw_parts(start.add(self.offset), self.length) })
     }
 
-    /// The same one by one, wherever they lie.
-    fn numbers<T: Copy + 'a>(&self) -> impl Iterator<Item = T> + 'a {
+    /// The same one by one, wherever they lie. Where nothing but empty rows are, there need not be
+    /// any buffer.
+    fn numbers<T: Copy + Default + 'a>(&self) -> impl Iterator<Item = T> + 'a {
         let start: *const T = self.array.buffer(1).cast();
-        // SAFETY: as above; the numbers need not be aligned.
         let offset = self.offset;
-        (0..self.length).map(move |row| unsafe { start.add(offset + row).read_unaligned() })
+        (0..self.length).map(move |row| match start.is_null() {
+            true => T::default(),
+            // SAFETY: as above; the numbers need not be aligned.
+            false => unsafe { start.add(offset + row).read_unaligned() },
+        })
     }
 
     /// Text with offsets of 32 or 64 bits.
     fn text<Offset: Copy + TryInto<usize>>(&self, row: usize) -> &'a [u8] {
         let offsets: *const Offset = self.array.buffer(1).cast();
         let bytes: *const u8 = self.array.buffer(2).cast();
+        if offsets.is_null() || bytes.is_null() {
+            return &[];
+        }
         // SAFETY: there is one offset more than rows, and they are within the third buffer.
         let at = |row: usize| unsafe { offsets.add(row).read_unaligned() };
         let (start, end) = (at(self.offset + row), at(self.offset + row + 1));
         let (start, end) = (start.try_into().unwrap_or(0), end.try_into().unwrap_or(0));
-        if bytes.is_null() || end <= start {
+        if end <= start {
             return &[];
         }
         // SAFETY: as above.
@@ -226,6 +233,9 @@ impl<'a> Piece<'a> {
     /// Text by views: short ones lie in the view, others in one of several buffers.
     fn viewed(&self, row: usize) -> &'a [u8] {
         let views: *const u8 = self.array.buffer(1).cast();
+        if views.is_null() {
+            return &[];
+        }
         // SAFETY: there is a view of 16 bytes for each row.
         unsafe {
             let view = views.add(16 * (self.offset + row));
@@ -234,10 +244,11 @@ impl<'a> Piece<'a> {
             if length <= 12 {
                 return std::slice::from_raw_parts(view.add(4), length);
             }
-            std::slice::from_raw_parts(
-                self.array.buffer(2 + buffer).cast::<u8>().add(start),
-                length,
-            )
+            let bytes: *const u8 = self.array.buffer(2 + buffer).cast();
+            if bytes.is_null() {
+                return &[];
+            }
+            std::slice::from_raw_parts(bytes.add(start), length)
         }
     }
 }
@@ -364,7 +375,7 @@ fn array<'py, T: Element + Clone>(
 }
 
 /// Numbers as they lie, if they lie in one piece, or copied into one.
-fn joined<'a, T: Copy>(pieces: &[Piece<'a>]) -> Cow<'a, [T]> {
+fn joined<'a, T: Copy + Default>(pieces: &[Piece<'a>]) -> Cow<'a, [T]> {
     match pieces {
         [one] if one.slice::<T>().is_some() => Cow::Borrowed(one.slice().unwrap_or_default()),
         _ => copied(pieces, |piece, found| match piece.slice::<T>() {
@@ -385,7 +396,7 @@ fn copied<'a, T: Copy>(
 
 /// Narrow integers.
 fn integers(format: &str, pieces: &[Piece<'_>]) -> Option<Vec<i64>> {
-    fn widened<T: Copy + Into<i64>>(pieces: &[Piece<'_>]) -> Vec<i64> {
+    fn widened<T: Copy + Default + Into<i64>>(pieces: &[Piece<'_>]) -> Vec<i64> {
         pieces.iter().flat_map(|piece| piece.numbers::<T>()).map(Into::into).collect()
     }
     Some(match format {
