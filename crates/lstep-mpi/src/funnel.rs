@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What MPI is to move.
 enum Request {
-    AllToAll(Vec<f32>),
-    AllGather(Vec<f32>),
-    AllGatherBytes(Vec<u8>),
+    Slices(Vec<f32>),
+    Gather(Vec<f32>),
+    GatherBytes(Vec<u8>),
 }
 
 /// What it has moved here.
@@ -68,15 +68,15 @@ impl Exchange for Funnel {
     }
 
     fn all_to_all(&mut self, values: Vec<f32>) -> Result<Vec<f32>> {
-        self.floats(Request::AllToAll(values))
+        self.floats(Request::Slices(values))
     }
 
     fn all_gather(&mut self, values: Vec<f32>) -> Result<Vec<f32>> {
-        self.floats(Request::AllGather(values))
+        self.floats(Request::Gather(values))
     }
 
     fn all_gather_bytes(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>> {
-        match self.ask(Request::AllGatherBytes(bytes))? {
+        match self.ask(Request::GatherBytes(bytes))? {
             Reply::Bytes(bytes) => Ok(bytes),
             Reply::Floats(_) => unreachable!("bytes are answered with bytes"),
         }
@@ -89,17 +89,17 @@ impl Service {
         let ranks = world.size() as usize;
         for request in self.requests {
             let reply = match request {
-                Request::AllToAll(values) => {
+                Request::Slices(values) => {
                     let mut received = vec![0.0; values.len()];
                     world.all_to_all_into(&values[..], &mut received[..]);
                     Reply::Floats(received)
                 }
-                Request::AllGather(values) => {
+                Request::Gather(values) => {
                     let mut received = vec![0.0; values.len() * ranks];
                     world.all_gather_into(&values[..], &mut received[..]);
                     Reply::Floats(received)
                 }
-                Request::AllGatherBytes(bytes) => {
+                Request::GatherBytes(bytes) => {
                     let mut received = vec![0; bytes.len() * ranks];
                     world.all_gather_into(&bytes[..], &mut received[..]);
                     Reply::Bytes(received)
