@@ -55,7 +55,7 @@ impl Job<'_> {
 #SBATCH --requeue
 #SBATCH --open-mode=append
 # SIGTERM comes two minutes before the time limit; lstep finishes its step and saves.
-#SBATCH --signal=TERM@120
+#SBATCH --signal=B:TERM@120
 set -eu
 exec "${{LSTEP:-lstep}}" --threads "${{SLURM_CPUS_PER_TASK:-1}}" \
   compare --resume {out} --cell "$SLURM_ARRAY_TASK_ID"

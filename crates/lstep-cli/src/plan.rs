@@ -213,11 +213,12 @@ fn show(report: &PlanReport) -> Result<()> {
         cost.weights
     ))?;
     say(format!(
-        "Measured on one core over {} steps: gradients {} (in one lane {}), observing {}, update {} \
-         a step",
+        "Measured on one core over {} steps: gradients {} (in one lane {}), adding lanes {}, \
+         observing {}, update {} a step",
         cost.measured,
         seconds(cost.gradients),
         seconds(cost.in_one_lane),
+        seconds(cost.add),
         seconds(cost.observe),
         seconds(cost.update)
     ))?;

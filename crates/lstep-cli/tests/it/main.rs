@@ -14,6 +14,7 @@ mod kills;
 mod life;
 mod mutations;
 mod own_scores;
+mod plan;
 mod real_data;
 mod recommend;
 mod report;

@@ -1,7 +1,7 @@
 //! The sum of gradients over lanes, within a process or between several.
 //!
-//! Lanes are added along a fixed binary tree: neighbours first, then pairs of neighbours, and so on.
-//! A power of two of ranks splits the tree at one of its levels, so each rank adds a subtree of its
+//! Lanes are added along a fixed binary tree: neighbours first, then pairs of them, and so on. A
+//! power of two of ranks splits the tree at one of its levels, so each rank adds a subtree of its
 //! own, only one sum leaves it, and the upper levels are the same for any number of ranks. So the
 //! number of lanes decides the bits, and neither threads nor ranks do. An [`Exchange`] moves bytes
 //! between ranks and never adds: what others add in is their order.

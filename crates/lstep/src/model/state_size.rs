@@ -1,8 +1,8 @@
 //! How large a model's state becomes, found out by letting it observe small streams.
 //!
-//! A state grows with nodes, with pairs that have met, and maybe with events. Three streams that
-//! differ in one of these tell how much each adds, in bytes of what a checkpoint holds of the state.
-//! So the figures are those of the code that runs, for any model, also one of another crate.
+//! A state grows with nodes, with pairs that have met, and maybe with events. Streams that differ
+//! in one of these tell how much each adds, in bytes of what a checkpoint holds of the state. So the
+//! figures are those of the code that runs, for any model, also one of another crate.
 
 use super::{FeatureWidths, ModelConfig, OptimizerConfig, StreamInfo};
 use crate::checkpoint::Checkpoint;

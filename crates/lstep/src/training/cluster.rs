@@ -100,7 +100,8 @@ fn step_seconds(cost: &StepCost, ranks: usize, network: Network) -> (f64, f64) {
     // Rank 0 has the most lanes; its cores take them by turns.
     let each = cost.lanes.next_power_of_two().max(ranks) / ranks;
     let rounds = each.min(cost.lanes).div_ceil(network.cores.max(1));
-    let lanes = cost.gradients / cost.lanes as f64 * rounds as f64;
+    let lanes = cost.gradients / cost.lanes as f64 * rounds as f64
+        + cost.add * each.min(cost.lanes) as f64 / cost.lanes as f64;
     let exchange = match ranks {
         1 => 0.0,
         // Two large exchanges with every other rank, two small ones in a tree.
@@ -127,6 +128,7 @@ mod tests {
             gradients,
             in_one_lane: gradients,
             observe,
+            add: 0.0,
             update: 1e-3,
             measured: 10,
         }

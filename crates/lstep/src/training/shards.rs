@@ -150,7 +150,8 @@ mod tests {
             assert!(pair[1].fetched_bytes > pair[0].fetched_bytes, "{pair:?}");
             assert!(pair[1].step_balance > pair[0].step_balance, "{pair:?}");
         }
-        assert!((costs[1].remote_share - 0.5).abs() < 0.05, "{:?}", costs[1]);
+        // Half of the neighbours; a source is always at home.
+        assert!((0.4..0.5).contains(&costs[1].remote_share), "{:?}", costs[1]);
         // A shard that sums sends one vector for several.
         assert!(costs[1].summed_bytes < costs[1].fetched_bytes, "{:?}", costs[1]);
     }

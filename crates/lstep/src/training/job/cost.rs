@@ -27,7 +27,9 @@ pub struct StepCost {
     pub in_one_lane: f64,
     /// Letting the state follow, which every rank does.
     pub observe: f64,
-    /// Adding lanes, and Adam.
+    /// Adding all lanes.
+    pub add: f64,
+    /// Adam, which every rank does.
     pub update: f64,
     /// Steps that were learned from.
     pub measured: usize,
@@ -79,9 +81,11 @@ impl TrainingRun {
             taken.push(begun.elapsed());
             let begun = Instant::now();
             let loss = local.sum(trainer.lane_gradients(), &losses, of)?;
+            let added = begun.elapsed();
             trainer.apply(loss);
+            parts.update.push(begun.elapsed() - added);
             if turn % 2 == 0 {
-                parts.update.push(begun.elapsed());
+                parts.add.push(added);
             }
         }
         let measured = parts.one.len() + parts.all.len();
@@ -99,6 +103,7 @@ impl TrainingRun {
             gradients: all,
             in_one_lane: one,
             observe,
+            add: median(&mut parts.add),
             update: median(&mut parts.update),
             measured,
         })
@@ -111,6 +116,7 @@ struct Parts {
     observe: Vec<Duration>,
     all: Vec<Duration>,
     one: Vec<Duration>,
+    add: Vec<Duration>,
     update: Vec<Duration>,
 }
 
