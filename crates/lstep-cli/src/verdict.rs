@@ -1,6 +1,7 @@
 //! What to make of a trained run: the verdict, the best counting model, and the next command.
 
 use crate::settings::wrapped;
+use lstep::protocol::Part;
 use lstep::results::{EvaluationReport, Summary, Verdict};
 use lstep::settings::Purpose;
 use std::path::Path;
@@ -9,8 +10,10 @@ use std::path::Path;
 /// changes no report. Nothing where it was not compared with counting models.
 pub fn summary(report: &EvaluationReport) -> Option<Summary> {
     let settings = report.settings.as_ref()?;
-    let against = report.against_counting.first()?;
-    let row = report.results.first()?;
+    // TGB's reports show validation first; a verdict is about test, where it was asked.
+    let all = &report.against_counting;
+    let against = all.iter().find(|against| against.part == Part::Test).or(all.first())?;
+    let row = report.results.iter().find(|row| row.part == against.part)?;
     let metric = against.metric.to_uppercase();
     let value = against.value + against.difference;
     let (low, high) = against.own?;

@@ -70,8 +70,8 @@ fn a_header_without_events() {
 #[test]
 fn a_missing_column() {
     assert_eq!(
-        fault("u,i,when\n1,2,3\n"),
-        "e.csv, line 1: has no time column among \"u\", \"i\", \"when\"; name it with `time`"
+        fault("u,i,colour\n1,2,3\n"),
+        "e.csv, line 1: has no time column among \"u\", \"i\", \"colour\"; name it with `time`"
     );
     assert_eq!(
         fault("# note\nonly\n1\n"),
@@ -101,7 +101,8 @@ fn a_time_that_is_none() {
     assert_eq!(
         fault("u,i,ts\n1,2,3\n1,2,yesterday\n"),
         "e.csv, line 3, column \"ts\": \"yesterday\" is not a time; \
-         write integers, decimals or ISO 8601, or name the right column with `time`"
+         write integers, decimals or ISO 8601, say how it is written with `time_format`, or name \
+         the right column with `time`"
     );
     assert_eq!(
         fault("u,i,ts\n1,2,\n"),
