@@ -6,20 +6,22 @@ use super::batch::{PairBatch, Role};
 use super::encoder::{
     Encoded, FirstLayer, ForwardContext, NodeEncoder, ObserveScratch, PairHead, Sides,
 };
-use super::features::{PairConfig, PairState};
+use super::features::{CODE, INPUTS, PairConfig, PairState};
 use crate::checkpoint::Checkpoint;
 use crate::error::Result;
 use crate::event::Event;
-use crate::graph::{Past, Revealed};
+use crate::graph::{Past, Revealed, Seed};
 use crate::nn::{Linear, Predictor};
 use lstep_tensor::{
-    Activation, Indices, Init, Pair, ParameterId, Parameters, Tape, Then, Var, Workspace,
+    Activation, Indices, Init, Pair, ParameterId, Parameters, Segments, Tape, Then, Var, Weighting,
+    Workspace,
 };
 use std::sync::Arc;
 
 /// y = w relu(W [h_u | h_v] + b + F(pair features) + C (c_u * c_v)) + d.
 ///
-/// The summands F and C are optional; without an encoder h is absent and F stands alone.
+/// The summands F and C are optional; without an encoder h is absent and F stands alone. Where the
+/// settings ask for filters over decayed walks, F reads their products as well.
 #[derive(Debug, Clone)]
 pub struct Mlp {
     predictor: Predictor,
@@ -33,6 +35,8 @@ struct Features {
     config: Arc<PairConfig>,
     /// Absent where all kinds of features are switched off.
     layers: Option<FeatureLayers>,
+    /// Filters over decayed walks, as source and as candidate: [filters, INPUTS].
+    filters: Option<[ParameterId; 2]>,
 }
 
 /// From a pair's features through two hidden layers to the predictor's.
@@ -71,7 +75,12 @@ impl Mlp {
         let inner = |parameters: &mut Parameters, name: &str, inputs: usize| {
             parameters.add(name, width, inputs, Init::Linear { inputs })
         };
-        let (inputs, hidden) = (config.width(), config.hidden);
+        let filters = (config.filters > 0).then(|| {
+            ["pair.filters.source", "pair.filters.candidate"].map(|name| {
+                parameters.add(name, config.filters, INPUTS, Init::Linear { inputs: INPUTS })
+            })
+        });
+        let (inputs, hidden) = (config.width() + config.filters, config.hidden);
         let layers = (inputs > 0).then(|| FeatureLayers {
             first: Linear::add(parameters, "pair.first", inputs, hidden),
             second: Linear::add(parameters, "pair.second", hidden, hidden),
@@ -80,7 +89,7 @@ impl Mlp {
         let positions = config.positions && compare > 0;
         let compare = positions.then(|| inner(parameters, "pair.positions.weight", compare));
         Mlp {
-            features: Some(Features { config: Arc::new(config.clone()), layers }),
+            features: Some(Features { config: Arc::new(config.clone()), layers, filters }),
             compare,
             ..self
         }
@@ -153,6 +162,28 @@ impl Mlp {
         (inner, tape.indices(role.rows.iter().copied()))
     }
 
+    /// Scores with what is known of how active their sources are. Training has none of it: the term
+    /// has no weights, and is for scores of different sources that are compared.
+    fn with_activity(
+        &self,
+        context: &mut ForwardContext<'_, '_>,
+        state: &PairState,
+        weight: f64,
+        pairs: &PairBatch,
+        logits: Var,
+    ) -> Var {
+        if context.tape.is_training() {
+            return logits;
+        }
+        let terms = context.tape.input(pairs.len(), 1, |terms| {
+            for (term, &source) in terms.iter_mut().zip(pairs.sources()) {
+                let seed = pairs.seeds()[source as usize];
+                *term = (weight * state.activity(context.past, seed)) as f32;
+            }
+        });
+        context.tape.add(logits, terms)
+    }
+
     /// The hidden layer before its activation, where something stands beside the vectors.
     fn hidden_with_features<'t>(
         &self,
@@ -174,8 +205,16 @@ impl Mlp {
         };
         let features = self.features.as_ref();
         if let Some((features, layers)) = features.and_then(|f| Some((f, f.layers?))) {
-            let rows = tape
-                .input(pairs.len(), features.config.width(), |rows| state.fill(past, pairs, rows));
+            let width = features.config.width();
+            let numbers = (width > 0)
+                .then(|| tape.input(pairs.len(), width, |rows| state.fill(past, pairs, rows)));
+            let filtered =
+                features.filters.map(|filters| filtered(tape, past, state, filters, pairs));
+            let parts: Vec<Var> = numbers.into_iter().chain(filtered).collect();
+            let rows = match parts[..] {
+                [one] => one,
+                _ => tape.concat_columns(&parts),
+            };
             let read = layers.first.apply(tape, rows, Activation::Relu);
             let read = layers.second.apply(tape, read, Activation::Relu);
             let read = tape.dropout(read, features.config.dropout as f32);
@@ -193,6 +232,37 @@ impl Mlp {
         }
         tape.apply(inner, Activation::Relu)
     }
+}
+
+/// The products z of [`features`](super::features)' filtered walks: [pairs, filters].
+fn filtered(
+    tape: &mut Tape<'_>,
+    past: Past<'_>,
+    state: &PairState,
+    filters: [ParameterId; 2],
+    pairs: &PairBatch,
+) -> Var {
+    let seeds = pairs.seeds();
+    let [u, v] = [(pairs.sources(), filters[0]), (pairs.candidates(), filters[1])].map(
+        |(numbers, filter)| {
+            let role = Role::of(numbers, seeds.len());
+            let seeds: Vec<Seed> = role.seeds.iter().map(|&seed| seeds[seed as usize]).collect();
+            let walks = tape.input(seeds.len() * CODE, INPUTS, |rows| {
+                state.fill_filters(past, &seeds, rows);
+            });
+            let filter = tape.parameter(filter);
+            let count = tape.shape(filter).0;
+            let y = tape.linear(walks, filter, None, Activation::Identity);
+            let y = tape.reshape(y, seeds.len(), CODE * count);
+            let rows = tape.indices(role.rows);
+            tape.gather(y, rows)
+        },
+    );
+    let product = tape.mul(u, v);
+    let (count, width) = tape.shape(product);
+    let product = tape.reshape(product, count * CODE, width / CODE);
+    let offsets = tape.indices((0..=count).map(|pair| (pair * CODE) as u32));
+    tape.segment_sum(product, Segments { rows: None, offsets }, Weighting::Sum)
 }
 
 /// The rows of seeds by their numbers, where rows may be others than those of seeds.
@@ -271,7 +341,13 @@ impl<E: NodeEncoder> PairHead<E> for Mlp {
             }
             (None, None) => panic!("a predictor without an encoder needs features of the pair"),
         };
-        self.predictor.outer.apply(context.tape, inner, Activation::Identity)
+        let logits = self.predictor.outer.apply(context.tape, inner, Activation::Identity);
+        match (state, &self.features) {
+            (Some(state), Some(features)) if features.config.activity != 0.0 => {
+                self.with_activity(context, state, features.config.activity, pairs, logits)
+            }
+            _ => logits,
+        }
     }
 
     fn observe(

@@ -78,7 +78,9 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         clocks: false,
         common: false,
         walks: 0,
+        filters: 0,
         redraw: false,
+        activity: 0.0,
         positions: false,
         hidden: 5,
         dropout: 0.2,
@@ -93,7 +95,9 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
             clocks: true,
             common: true,
             walks: 64,
+            filters: 3,
             redraw: true,
+            activity: 0.1,
             positions: true,
             ..nothing.clone()
         },
@@ -105,6 +109,7 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         PairConfig { common: true, ..nothing.clone() },
         PairConfig { neighbour_popularity: true, ..nothing.clone() },
         PairConfig { walks: 64, ..nothing.clone() },
+        PairConfig { filters: 2, ..nothing.clone() },
         PairConfig { positions: true, ..nothing },
     ];
     pairs.map(|pair| ModelConfig::from(LstepConfig { pair: Some(pair), ..small.clone() })).to_vec()
