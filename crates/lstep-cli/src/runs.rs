@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use lstep::disk::{REPORT_LIMIT, path_text, read_text};
 use lstep::evaluation::{KeptRanks, PairedDifference};
-use lstep::results::{EvaluationReport, ResultRow};
+use lstep::results::{EvaluationReport, ResultRow, main_row};
 use lstep::settings::{RunConfig, differences};
 use lstep::training::RunFolder;
 use serde::Serialize;
@@ -66,7 +66,7 @@ impl Runs {
         let columns = ["run", "model", "data", "protocol", "seed", "epochs", "asked", "number"];
         let mut table = Table::new(columns);
         for run in &listed {
-            let main = run.results.first();
+            let main = main_row(&run.results);
             let name = run.run.strip_prefix(&self.folder).unwrap_or(&run.run);
             let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
             let epochs = run.epochs.map_or("-".to_string(), |done| {

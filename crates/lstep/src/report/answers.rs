@@ -10,7 +10,7 @@ use super::scale::{Axis, grouped, short};
 use super::stream;
 use crate::evaluation::ScoreLog;
 use crate::protocol::Setting;
-use crate::results::{Reliability, ResultRow};
+use crate::results::{Reliability, ResultRow, main_place, main_row};
 use crate::training::{EvaluationWithBaselines, ScoredModel, TrainedRun};
 
 /// Bins of a distribution of scores.
@@ -81,11 +81,12 @@ fn curves(evaluated: &EvaluationWithBaselines, shown: &[&ScoreLog], is_roc: bool
     plot.rule(Some("guessing"), from, to).draw()
 }
 
-/// The counting model that is best on the first kind of question, with its answers there.
+/// The counting model that is best on the main kind of question, with its answers there.
 fn best_rival(evaluated: &EvaluationWithBaselines) -> Option<(&str, &ScoreLog)> {
-    let quality = |model: &&ScoredModel| model.results.first().map_or(0.0, |row| quality_of(row).1);
+    let quality =
+        |model: &&ScoredModel| main_row(&model.results).map_or(0.0, |row| quality_of(row).1);
     let best = evaluated.counting.iter().max_by(|a, b| quality(a).total_cmp(&quality(b)))?;
-    Some((&best.name, best.records.first()?))
+    Some((&best.name, best.records.get(main_place(&best.results)?)?))
 }
 
 /// Whether calibrated probabilities hold, on the ten likeliest of every question.

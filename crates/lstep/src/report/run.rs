@@ -12,7 +12,7 @@ use super::{diagnostics, examples, stream};
 use crate::error::{Error, Result};
 use crate::evaluation::ScoreLog;
 use crate::protocol::{StepRule, Strategy, Visibility};
-use crate::results::{EpochReport, ResultRow, TiesReport, Verdict};
+use crate::results::{EpochReport, ResultRow, TiesReport, Verdict, main_row};
 use crate::stream::DatasetStats;
 use crate::training::{
     EvaluationWithBaselines, RunFolder, ScoredModel, TrainedRun, stopped_while_gaining,
@@ -39,7 +39,7 @@ pub fn page_of_run(
     trained: &TrainedRun,
     evaluated: &EvaluationWithBaselines,
 ) -> Result<String> {
-    let Some(main) = evaluated.model.results.first() else {
+    let Some(main) = main_row(&evaluated.model.results) else {
         return Err(Error::setting(
             "asked",
             "nothing",
@@ -140,10 +140,10 @@ fn headline(page: &mut Page, evaluated: &EvaluationWithBaselines, main: &ResultR
     let (metric, value) = quality_of(main);
     let mut cards = vec![(
         format!("{value:.4}"),
-        format!("test {metric} of {} ({})", evaluated.model.name, question(main)),
+        format!("{} {metric} of {} ({})", main.part, evaluated.model.name, question(main)),
     )];
     cards.extend(best_counting(evaluated).iter().map(|model| {
-        let value = quality_of(&model.results[0]).1;
+        let value = main_row(&model.results).map_or(0.0, |row| quality_of(row).1);
         (format!("{value:.4}"), format!("{}, the same questions", model.name))
     }));
     page.cards(&cards);
@@ -247,9 +247,10 @@ fn examples_of(page: &mut Page, trained: &TrainedRun, evaluated: &EvaluationWith
     }
 }
 
-/// The counting models that are best on the first questions: all of them would hide the picture.
+/// The counting models that are best on the main questions: all of them would hide the picture.
 fn best_counting(evaluated: &EvaluationWithBaselines) -> Vec<&ScoredModel> {
-    let quality = |model: &&ScoredModel| model.results.first().map_or(0.0, |row| quality_of(row).1);
+    let quality =
+        |model: &&ScoredModel| main_row(&model.results).map_or(0.0, |row| quality_of(row).1);
     let mut models: Vec<&ScoredModel> = evaluated.counting.iter().collect();
     models.sort_by(|a, b| quality(b).total_cmp(&quality(a)));
     models.truncate(SHOWN_COUNTING);

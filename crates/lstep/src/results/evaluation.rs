@@ -175,6 +175,18 @@ pub struct ResultRow {
     pub events_per_second: f64,
 }
 
+/// Where the row stands that a report speaks of: the first of the test part, or the first of all.
+/// Reports of TGB list validation before test.
+pub fn main_place(rows: &[ResultRow]) -> Option<usize> {
+    let test = rows.iter().position(|row| row.part == Part::Test);
+    test.or((!rows.is_empty()).then_some(0))
+}
+
+/// The row at [`main_place`].
+pub fn main_row(rows: &[ResultRow]) -> Option<&ResultRow> {
+    rows.get(main_place(rows)?)
+}
+
 impl Deref for ResultRow {
     type Target = Outcome;
 
@@ -300,6 +312,23 @@ mod tests {
         // Reports of earlier versions have no digest.
         let earlier = serde_json::to_string(&report).expect("plain data");
         assert_eq!(EvaluationReport::from_json(path, &earlier).expect("read"), report);
+    }
+
+    #[test]
+    fn a_report_speaks_of_the_test_part_wherever_it_stands() {
+        let row = |part: &str| -> ResultRow {
+            let text = format!(
+                r#"{{"model":{{"name":"edgebank","memory":"unlimited"}},"part":"{part}",
+                "setting":"transductive","negatives":"random","ap":0.1,"auc":0.2,"ap_pooled":0.3,
+                "auc_pooled":0.4,"mrr":0.5,"events":6,"steps":7,"pairs":12,
+                "negatives_sha256":"ab","negatives_filled":8,"seconds":9.5}}"#
+            );
+            serde_json::from_str(&text).expect("a row")
+        };
+        let rows = [row("validation"), row("test")];
+        assert_eq!(main_place(&rows), Some(1));
+        assert_eq!(main_row(&rows[..1]).map(|row| row.part), Some(Part::Validation));
+        assert_eq!(main_row(&[]), None);
     }
 
     #[test]

@@ -7,7 +7,9 @@ mod ties;
 mod training;
 
 pub use calibration::{Calibration, Reliability, ReliabilityGroup};
-pub use evaluation::{AgainstCounting, EvaluationReport, ResultRow, Summary, Verdict};
+pub use evaluation::{
+    AgainstCounting, EvaluationReport, ResultRow, Summary, Verdict, main_place, main_row,
+};
 pub use outcome::Outcome;
 pub(crate) use ties::MANY_TIES;
 pub use ties::TiesReport;
