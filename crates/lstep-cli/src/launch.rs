@@ -40,6 +40,11 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// The folder that holds the grid, which has a whole path: `/` is its own.
+    fn folder(&self) -> &str {
+        Path::new(self.out).parent().and_then(Path::to_str).unwrap_or(self.out)
+    }
+
     fn slurm(&self) -> String {
         let (out, last, megabytes) = (quoted(self.out), self.cells - 1, self.megabytes);
         format!(
@@ -103,8 +108,7 @@ spec:
 "#,
             shown = quoted(self.out),
             cells = self.cells,
-            mount =
-                json_text(Path::new(self.out).parent().and_then(Path::to_str).unwrap_or("/work")),
+            mount = json_text(self.folder()),
         )
     }
 

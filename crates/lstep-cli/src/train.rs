@@ -111,9 +111,23 @@ pub struct Train {
     json: bool,
 }
 
+/// How many processes MPI's launcher has started, if it has started this one beside others: Open MPI
+/// says so by the first variable, MPICH and Intel MPI by the second.
+fn started_by_mpi(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    let count = |name: &&str| variable(name)?.parse().ok();
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(count).filter(|&count| count > 1)
+}
+
 impl Train {
     /// Trains, evaluates, prints.
     pub fn run(&self) -> Result<()> {
+        if let Some(count) = started_by_mpi(|name| std::env::var(name).ok()) {
+            bail!(
+                "this is one of {count} processes that MPI has started, and `lstep train` trains \
+                 alone: start `lstep-mpi train`, which shares one training between them, or \
+                 `lstep compare --worker` for many trainings"
+            );
+        }
         self.run_sharing(None)
     }
 

@@ -201,6 +201,7 @@ impl Model {
         let told = py.detach(|| {
             let mut parts = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let scorer = parts.scorer()?;
+            let calibrated = scorer.bundle().about().calibration.is_some();
             let recommender = scorer.recommender(&wanted)?;
             let (mut found, mut done) = (Vec::<Recommendation>::new(), 0);
             let of = recommender.sources().len() as u64;
@@ -217,9 +218,9 @@ impl Model {
                 Ids::of(recommender.names(), &nodes)
             };
             let ids = (nodes(|row| row.source), nodes(|row| row.destination));
-            Ok((ids, found, recommender.at()))
+            Ok((ids, found, recommender.at(), calibrated))
         });
-        let ((sources, destinations), found, at) = raised.result(py, told)?;
+        let ((sources, destinations), found, at, calibrated) = raised.result(py, told)?;
         let dict = PyDict::new(py);
         dict.set_item("source", sources.into_python(py)?)?;
         let ranks: Vec<i64> = found.iter().map(|row| i64::from(row.rank)).collect();
@@ -228,7 +229,7 @@ impl Model {
         let scores: Vec<f64> = found.iter().map(|row| row.score).collect();
         dict.set_item("score", scores.into_pyarray(py))?;
         let likely: Option<Vec<f64>> = found.iter().map(|row| row.probability).collect();
-        if let Some(likely) = likely.filter(|likely| !likely.is_empty()) {
+        if let Some(likely) = likely.filter(|_| calibrated) {
             dict.set_item("probability", likely.into_pyarray(py))?;
         }
         let known: Vec<bool> = found.iter().map(|row| row.known).collect();

@@ -181,7 +181,7 @@ pub fn train(
         if let Some(folder) = &out {
             training = training.folder(folder);
         }
-        training
+        let mut trained = training
             .on_progress(|event| match event {
                 TrainEvent::Step { progress, done, of } => {
                     watch.tell(&format!("epoch {}", progress.epoch), done, of)
@@ -197,7 +197,10 @@ pub fn train(
                 }
                 _ => std::ops::ControlFlow::Continue(()),
             })
-            .run()
+            .run()?;
+        let tell = &mut |done, of| watch.tell("calibration on validation", done, of);
+        trained.keep_calibration(tell)?;
+        Ok(trained)
     });
     Ok(Model::of_run(raised.result(py, trained)?))
 }

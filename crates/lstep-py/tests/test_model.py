@@ -1,5 +1,6 @@
 """Training, trained models in use, and the same bits as the command."""
 
+import csv
 import json
 import os
 import pickle
@@ -261,9 +262,17 @@ class TestTheCommandAndPython:
         assert (lstep.load(tmp_path / "run").score(sources, targets, times) == told).all()
 
         run("score", "run", "--all", "--top", 5, "--out", "top.csv")
-        _, *rows = (tmp_path / "top.csv").read_text().splitlines()
-        found = model.top_k(k=5).rows
-        shown = [f"{row['source']},{row['rank']},{row['destination']}," for row in found]
-        assert len(rows) == len(shown) == 5 * 150
-        assert all(row.startswith(start) for row, start in zip(rows, shown))
-        assert [float(row.split(",")[3]) for row in rows] == [row["score"] for row in found]
+        with open(tmp_path / "top.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        in_memory = lstep.train(stream, "lstep-pair", **asked)
+        in_memory.save(tmp_path / "ours.lstep")
+        opened = lstep.load(tmp_path / "ours", stream), lstep.load(tmp_path / "ours.lstep")
+        numbers = ["score", "probability"] if protocol == "stream" else ["score"]
+        for asked_model in (model, in_memory, *opened):
+            found = asked_model.top_k(k=5).rows
+            assert len(rows) == len(found) == 5 * 150
+            assert ("probability" in found[0]) == ("probability" in rows[0])
+            for theirs, ours in zip(rows, found):
+                names = "source", "rank", "destination"
+                assert [theirs[name] for name in names] == [str(ours[name]) for name in names]
+                assert [float(theirs[name]) for name in numbers] == [ours[name] for name in numbers]

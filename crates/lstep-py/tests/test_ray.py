@@ -43,7 +43,7 @@ def test_the_likeliest_destinations_are_those_of_the_model(model):
     users = dataset(user=pyarrow.array(sources, type=pyarrow.int32()))
     found = lstep.ray.top_k(users, model, 5, src="user", batch_size=40).to_pandas()
     expected = model.top_k(sources, 5)
-    names = ("source", "rank", "destination", "score", "known")
+    names = ("source", "rank", "destination", "score", "probability", "known")
     rows = sorted(zip(*(expected[name].tolist() for name in names)))
     assert sorted(found.itertuples(index=False, name=None)) == rows
     assert list(found) == ["user", *names[1:]]

@@ -60,10 +60,10 @@ def test_the_likeliest_destinations_are_those_of_the_model(spark, model, path):
     found = lstep.spark.top_k(users, path, 5, src="user")
     assert found.dtypes == [
         ("user", "int"), ("rank", "bigint"), ("destination", "bigint"), ("score", "double"),
-        ("known", "boolean"),
+        ("probability", "double"), ("known", "boolean"),
     ]
     expected = model.top_k(sources, 5)
-    names = ("source", "rank", "destination", "score", "known")
+    names = ("source", "rank", "destination", "score", "probability", "known")
     rows = sorted(zip(*(expected[name].tolist() for name in names)))
     assert sorted(tuple(row) for row in found.collect()) == rows
     assert len(rows) == 5 * 152 and not rows[-1][-1], "a newcomer, and one who is asked twice"

@@ -97,6 +97,7 @@ mod parallel;
 mod parameter;
 mod slab;
 mod tape;
+mod threads;
 mod workspace;
 
 pub use adam::{Adam, AdamConfig, AdamMoments};
@@ -122,4 +123,5 @@ pub use op::temporal_filter::Runs;
 pub use parallel::{alone, awake, awake_in};
 pub use parameter::{Gradients, Parameter, ParameterId, Parameters};
 pub use tape::{DropoutKey, Indices, Tape, Times, Var};
+pub use threads::Threads;
 pub use workspace::Workspace;

@@ -392,6 +392,21 @@ fn settings_and_folders_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn a_process_among_several_of_mpi_is_told_which_binary_shares_a_training() {
+    let place = Place::new();
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"] {
+        let mut among_four = command(&["train", &place.events(), "--out", &place.at("run")]);
+        among_four.env(variable, "4");
+        refused(&mut among_four, &["one of 4 processes", "MPI", "lstep-mpi train", "--worker"]);
+        assert!(!place.holds("run"), "nothing is left behind");
+    }
+    let settings = ["train.epochs=1"];
+    let mut alone = command(&[]);
+    alone.args(place.train("run", &settings)).env("OMPI_COMM_WORLD_SIZE", "1");
+    done(&mut alone);
+}
+
+#[test]
 fn a_file_of_settings_does_not_silently_go_before_a_flag() {
     let place = Place::new();
     place.trained("run", &["train.epochs=1"]);

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import InputError, MissingPackageError
@@ -74,12 +74,17 @@ class TopK:
     candidates: Any
     exclude_known: bool
     explain: bool
+    calibrated: bool = False
 
-    def gives_integers(self, model: Model, sources: str) -> bool:
-        """Whether destinations are integers, for sources of a type.
+    def of(self, model: Model) -> TopK:
+        """The job with the columns that a model's answers have.
 
         The model is asked about nobody, so that what it would refuse is refused here.
         """
+        return replace(self, calibrated="probability" in self._asked(model, []).columns)
+
+    def gives_integers(self, model: Model, sources: str) -> bool:
+        """Whether destinations are integers, for sources of a type."""
         found = self._asked(model, [])["destination"]
         return found.dtype.kind == "i" and _INTEGERS.fullmatch(sources) is not None
 
@@ -92,7 +97,9 @@ class TopK:
     @property
     def columns(self) -> list[str]:
         """What it gives for each destination."""
-        return ["rank", "destination", "score", "known"] + (["why"] if self.explain else [])
+        likely = ["probability"] if self.calibrated else []
+        why = ["why"] if self.explain else []
+        return ["rank", "destination", "score", *likely, "known", *why]
 
     def check(self, types: Mapping[str, str]) -> None:
         """Refuses a column that is missing, or whose type is no id, or whose name is taken."""
@@ -128,11 +135,10 @@ class TopK:
             self.src: ids("source", kind),
             "rank": pyarrow.array(found["rank"]),
             "destination": ids("destination", other),
-            "score": pyarrow.array(found["score"]),
-            "known": pyarrow.array(found["known"]),
         }
-        if self.explain:
-            columns["why"] = pyarrow.array(found["why"], type=pyarrow.string())
+        for name in self.columns[2:]:
+            kind = pyarrow.string() if name == "why" else None
+            columns[name] = pyarrow.array(found[name], type=kind)
         return type(table).from_pydict(columns)
 
 

@@ -111,8 +111,8 @@ class Model:
         """The ``k`` likeliest destinations of each source, of all of them if none is named.
 
         ``at`` is a time, ``candidates`` are ids; ``exclude_known`` leaves out whom a source has
-        met, ``explain`` says why. A model that the command has calibrated gives a ``probability``,
-        too.
+        met, ``explain`` says why. A model for ranking gives a ``probability``, too: how likely the
+        source's next event is with this destination, as validation taught.
         """
         with Progress(progress) as told:
             found = self._core.top_k(

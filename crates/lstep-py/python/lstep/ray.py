@@ -49,12 +49,12 @@ def top_k(
 ) -> Any:
     """The ``k`` likeliest destinations of each row's source, as a dataset.
 
-    It has the column ``src`` as it came, ``rank``, ``destination``, ``score`` and ``known``, and
-    with ``explain`` also ``why``. Other arguments are those of `Model.top_k` and of
+    It has the column ``src`` as it came, ``rank``, ``destination``, ``score``, ``probability`` if
+    the model is for ranking, ``known``, and with ``explain`` also ``why``. Other arguments are those of `Model.top_k` and of
     ``map_batches``.
     """
-    job, found = TopK(src, k, at, candidates, exclude_known, explain), opened(model)
-    job.gives_integers(found, "")
+    found = opened(model)
+    job = TopK(src, k, at, candidates, exclude_known, explain).of(found)
     return _mapped(ds, found, job, options)
 
 

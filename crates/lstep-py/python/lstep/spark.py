@@ -61,8 +61,8 @@ def top_k(
 ) -> Any:
     """The ``k`` likeliest destinations of each row's source, as a DataFrame.
 
-    It has the column ``src`` as it came, ``rank``, ``destination``, ``score`` and ``known``, and
-    with ``explain`` also ``why``. A source that stands in two rows is answered twice: give
+    It has the column ``src`` as it came, ``rank``, ``destination``, ``score``, ``probability`` if
+    the model is for ranking, ``known``, and with ``explain`` also ``why``. A source that stands in two rows is answered twice: give
     ``df.select(src).distinct()``. The model is given as in `score`, all else as in `Model.top_k`.
     """
     types = _types(df)
@@ -71,11 +71,14 @@ def top_k(
     from pyspark.sql import types as sql
 
     loaded, name = _shipped(df.sparkSession, model)
+    job = job.of(loaded)
+    job.check(types)
     integers = job.gives_integers(loaded, types[src])
     kinds: dict[str, Any] = {
         "rank": sql.LongType(),
         "destination": sql.LongType() if integers else sql.StringType(),
         "score": sql.DoubleType(),
+        "probability": sql.DoubleType(),
         "known": sql.BooleanType(),
         "why": sql.StringType(),
     }

@@ -6,11 +6,17 @@ use crate::graph::Past;
 use std::sync::Mutex;
 
 /// Memory that calls leave for later calls; one piece for each call at work.
-pub struct ScratchPool<R>(Mutex<Vec<R>>);
+pub struct ScratchPool<R>(Mutex<Left<R>>);
+
+struct Left<R> {
+    free: Vec<R>,
+    /// How many threads calls have had, at most: a call in fewer throws nothing away.
+    threads: usize,
+}
 
 impl<R> Default for ScratchPool<R> {
     fn default() -> ScratchPool<R> {
-        ScratchPool(Mutex::default())
+        ScratchPool(Mutex::new(Left { free: Vec::new(), threads: 0 }))
     }
 }
 
@@ -19,13 +25,14 @@ impl<R: Default + Send> ScratchPool<R> {
     /// would pass to the pool and back.
     pub fn with<T: Send>(&self, work: impl FnOnce(&mut R) -> T + Send) -> T {
         let lock = || self.0.lock().expect("no call panics while it holds the list");
-        let mut scratch = lock().pop().unwrap_or_default();
+        let mut scratch = lock().free.pop().unwrap_or_default();
         let result = lstep_tensor::awake(|| work(&mut scratch));
-        let mut pool = lock();
+        let mut left = lock();
+        left.threads = left.threads.max(rayon::current_num_threads());
         // No more than can be at work at once: a call that waits may have begun another one on the
         // same thread.
-        if pool.len() < rayon::current_num_threads() {
-            pool.push(scratch);
+        if left.free.len() < left.threads {
+            left.free.push(scratch);
         }
         result
     }

@@ -11,9 +11,11 @@ use crate::error::Result;
 use crate::event::{Event, NodeId, Time};
 use crate::graph::{Past, Revealed, Seed};
 use crate::query::{Queries, Scores};
-use lstep_tensor::{Adam, AdamConfig, AdamMoments, DropoutKey, Gradients, Matmul, Parameters};
+use lstep_tensor::{
+    Adam, AdamConfig, AdamMoments, DropoutKey, Gradients, Matmul, Parameters, Threads,
+};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What a step teaches: events that happened, and for each some pairs that did not meet then.
 #[derive(Debug, Clone, Copy)]
@@ -246,7 +248,9 @@ pub fn new_trainer<M: Learner + 'static>(
     let ema = (optimizer.ema > 0.0).then(|| model.parameters().clone());
     let state = model.begin(info);
     let joined = Joined { model: Arc::new(model), state };
-    Box::new(ModelTrainer { joined, info: info.clone(), gradients, adam, ema, optimizer })
+    let (learning, scoring) = (Threads::default(), Mutex::default());
+    let info = info.clone();
+    Box::new(ModelTrainer { joined, info, gradients, adam, ema, optimizer, learning, scoring })
 }
 
 struct ModelTrainer<M: Learner> {
@@ -256,6 +260,9 @@ struct ModelTrainer<M: Learner> {
     adam: Adam,
     ema: Option<Parameters>,
     optimizer: OptimizerConfig,
+    /// With how many threads it learns and scores.
+    learning: Threads,
+    scoring: Mutex<Threads>,
 }
 
 impl<M: Learner + 'static> Session for ModelTrainer<M> {
@@ -264,7 +271,7 @@ impl<M: Learner + 'static> Session for ModelTrainer<M> {
     }
 
     fn score(&self, past: Past<'_>, ask: &Queries) -> Result<Scores> {
-        self.joined.score(past, ask)
+        Threads::run_shared(&self.scoring, ask.pairs(), || self.joined.score(past, ask))
     }
 
     fn observe(&mut self, known: Revealed<'_>, step: &[Event]) -> Result<()> {
@@ -291,12 +298,12 @@ impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
         lanes: Range<usize>,
         of: usize,
     ) -> Result<Option<Vec<f64>>> {
-        lstep_tensor::awake(|| {
-            let Joined { model, state } = &mut self.joined;
-            self.gradients.resize_with(lanes.len().max(1), || Gradients::of(model.parameters()));
-            self.gradients.iter_mut().for_each(Gradients::zero);
-            let OptimizerConfig { matmul, loss, .. } = self.optimizer;
-            let gradients = &mut self.gradients;
+        let ModelTrainer { joined, gradients, optimizer, learning, .. } = self;
+        learning.run(batch.len(), || {
+            let Joined { model, state } = joined;
+            gradients.resize_with(lanes.len().max(1), || Gradients::of(model.parameters()));
+            gradients.iter_mut().for_each(Gradients::zero);
+            let OptimizerConfig { matmul, loss, .. } = *optimizer;
             let context = TrainContext { dropout_key, matmul, loss, lanes, of, gradients };
             let LaneGradients { losses, ahead } =
                 model.gradients(past, known, state, batch, context)?;
@@ -314,17 +321,18 @@ impl<M: Learner + 'static> Trainer for ModelTrainer<M> {
         if !loss.is_finite() {
             return;
         }
-        lstep_tensor::awake(|| {
-            let gradients = &mut self.gradients[0];
-            if let Some(largest) = self.optimizer.clip {
+        let ModelTrainer { joined, gradients, adam, ema, optimizer, learning, .. } = self;
+        learning.run_beside(|| {
+            let gradients = &mut gradients[0];
+            if let Some(largest) = optimizer.clip {
                 gradients.clip_norm(largest);
             }
             // A fork that still evaluates keeps the weights it was given.
-            let model = Arc::make_mut(&mut self.joined.model);
-            self.adam.step(model.parameters_mut(), gradients);
-            if let Some(ema) = &mut self.ema {
+            let model = Arc::make_mut(&mut joined.model);
+            adam.step(model.parameters_mut(), gradients);
+            if let Some(ema) = ema {
                 // The plain mean at first, so that the weights before learning are soon forgotten.
-                let share = (1.0 - self.optimizer.ema).max(1.0 / self.adam.steps() as f64);
+                let share = (1.0 - optimizer.ema).max(1.0 / adam.steps() as f64);
                 ema.approach(model.parameters(), share as f32);
             }
         });

@@ -98,11 +98,18 @@ impl TrainedRun {
         self.context.split()
     }
 
-    /// From its scores to probabilities, as its folder has it; a run in memory has none.
+    /// From its scores to probabilities, if that was kept with it.
     pub fn calibration(&self) -> Result<Option<Calibration>> {
-        match &self.store {
-            RunStore::Folder(folder) => folder.calibration(),
-            RunStore::Memory(_) | RunStore::Elsewhere => Ok(None),
+        self.store.calibration()
+    }
+
+    /// Asks validation how likely a score is, see [`TrainedRun::calibrate`], and keeps the answer
+    /// with the run: whoever uses the model says probabilities from then on. A run that does not
+    /// rank stays as it is.
+    pub fn keep_calibration(&mut self, watch: &mut Watch<'_>) -> Result<()> {
+        match self.calibrate(watch)? {
+            Some(curve) => self.store.keep_calibration(curve),
+            None => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@ use super::RunFolder;
 use crate::checkpoint::Checkpoint;
 use crate::disk::{append_line, duplicate};
 use crate::error::{Error, InputFault, Result};
-use crate::results::EpochReport;
+use crate::results::{Calibration, EpochReport};
 use std::path::PathBuf;
 
 /// The last and the best checkpoint of a run, and what its epochs did.
@@ -23,6 +23,7 @@ pub(crate) struct Kept {
     last: Option<Checkpoint<'static>>,
     best: Option<Checkpoint<'static>>,
     epochs: Vec<EpochReport>,
+    calibration: Option<Calibration>,
 }
 
 impl RunStore {
@@ -113,6 +114,30 @@ impl RunStore {
         match self {
             RunStore::Folder(folder) => folder.best(),
             RunStore::Memory(_) | RunStore::Elsewhere => "the run in memory".into(),
+        }
+    }
+
+    /// The curve from scores to probabilities, if it was kept.
+    pub fn calibration(&self) -> Result<Option<Calibration>> {
+        match self {
+            RunStore::Folder(folder) => folder.calibration(),
+            RunStore::Memory(kept) => Ok(kept.calibration.clone()),
+            RunStore::Elsewhere => Ok(None),
+        }
+    }
+
+    /// Keeps the curve from scores to probabilities.
+    pub fn keep_calibration(&mut self, curve: Calibration) -> Result<()> {
+        match self {
+            RunStore::Folder(folder) => {
+                let _writing = folder.lock()?;
+                folder.write_calibration(&curve)
+            }
+            RunStore::Memory(kept) => {
+                kept.calibration = Some(curve);
+                Ok(())
+            }
+            RunStore::Elsewhere => Err(elsewhere()),
         }
     }
 
