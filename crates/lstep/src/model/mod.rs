@@ -76,7 +76,7 @@ pub use jodie::{Jodie, JodieConfig, JodieKind, ProjectionReadout};
 pub(crate) use lstep::ReleasedLeak;
 pub use lstep::{
     Aggregation, FilterBound, LSTEP, LSTEP_PAIR, Lstep, LstepConfig, LstepEncoder, LstepKind,
-    LstepState, Movement, Positions, Run, Scope, Start, Untouched, Variant,
+    LstepState, Movement, Positions, Run, Scope, Start, Stored, Untouched, Variant,
 };
 pub use mlp::Mlp;
 pub use nat::{Nat, NatConfig, NatHead, NatKind};

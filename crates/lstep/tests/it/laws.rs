@@ -6,8 +6,8 @@ use lstep::event::{Events, Features};
 use lstep::graph::EventLog;
 use lstep::model::{
     Aggregation, DyGFormerConfig, FeatureWidths, GraphMixerConfig, LstepConfig, ModelConfig,
-    Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, TgnConfig, TncnConfig,
-    TncnMode, Untouched, Variant, registry,
+    Padding, PairConfig, PintConfig, PintPositions, Sampling, Scope, Start, Stored, TgnConfig,
+    TncnConfig, TncnMode, Untouched, Variant, registry,
 };
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 
@@ -62,6 +62,11 @@ fn small_lsteps() -> Vec<ModelConfig> {
     }
     for untouched in [Untouched::Approximate, Untouched::Zero] {
         models.push(ModelConfig::from(LstepConfig { untouched, ..small.clone() }));
+    }
+    for stored in [Stored::Normalised, Stored::Centred] {
+        for untouched in [Untouched::Keep, Untouched::Approximate] {
+            models.push(ModelConfig::from(LstepConfig { stored, untouched, ..small.clone() }));
+        }
     }
     models.extend(small_pairs(&small));
     models

@@ -42,6 +42,19 @@ pub enum Untouched {
     Zero,
 }
 
+/// In which form new positions are stored after a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stored {
+    /// As Eq. pe_updated makes them.
+    #[default]
+    AsIs,
+    /// Each divided by its root mean square, so that all have the same size; zeros stay zeros.
+    Normalised,
+    /// Without their mean, which is what the nodes of the step have in common, and then normalised.
+    Centred,
+}
+
 /// Which parts of the encoder are used: the paper's ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,10 +67,8 @@ pub enum Variant {
     NoPosition,
 }
 
-impl Untouched {
-    fn is_keep(&self) -> bool {
-        *self == Untouched::Keep
-    }
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What makes one vector of the recent events around a node, before it changes the node's position.
@@ -107,8 +118,13 @@ pub struct LstepConfig {
     /// (docs/experiments/013-scope.md).
     pub scope: Scope,
     /// What a snapshot has for nodes that were not updated.
-    #[serde(default, skip_serializing_if = "Untouched::is_keep")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub untouched: Untouched,
+    /// In which form new positions are stored. As they are, those of a small busy network become
+    /// the same vector for all nodes, which turns over whenever the weights move
+    /// (docs/experiments/031-one-position-for-all.md).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stored: Stored,
     /// Which parts are used.
     pub variant: Variant,
     /// What makes one vector of the recent events around a node; attention needs positions.
@@ -140,6 +156,7 @@ impl Default for LstepConfig {
             start: Start::Laplacian,
             scope: Scope::Touched,
             untouched: Untouched::Keep,
+            stored: Stored::AsIs,
             variant: Variant::Full,
             aggregation: Aggregation::Mlp,
             heads: 2,

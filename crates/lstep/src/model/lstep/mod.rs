@@ -15,6 +15,8 @@
 
 mod attention;
 mod bound;
+#[cfg(test)]
+mod choices;
 mod config;
 mod describe;
 mod digest;
@@ -30,7 +32,7 @@ mod position;
 mod released_leak;
 
 pub use bound::{FilterBound, Movement};
-pub use config::{Aggregation, LstepConfig, Scope, Start, Untouched, Variant};
+pub use config::{Aggregation, LstepConfig, Scope, Start, Stored, Untouched, Variant};
 pub use kind::{LSTEP, LSTEP_PAIR, LstepKind};
 pub use position::{Positions, Run};
 pub(crate) use released_leak::ReleasedLeak;
@@ -241,6 +243,39 @@ impl LstepEncoder {
     }
 }
 
+/// A number in steps of 2^-40. Sums of them do not depend on the order, as sums of `f64` do.
+fn fixed(x: f32) -> i128 {
+    (f64::from(x) * (1u64 << 40) as f64) as i128
+}
+
+impl LstepEncoder {
+    /// Brings the new positions of a step to the form in which they are stored.
+    fn bring_to_form(&self, vectors: &mut [f32]) {
+        let width = self.config.position_width;
+        if self.config.stored == Stored::AsIs {
+            return;
+        }
+        if self.config.stored == Stored::Centred {
+            let mut sums = vec![0i128; width];
+            for vector in vectors.chunks_exact(width) {
+                sums.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += fixed(x));
+            }
+            let share = 1.0 / ((1u64 << 40) as f64 * (vectors.len() / width) as f64);
+            for vector in vectors.chunks_exact_mut(width) {
+                let both = vector.iter_mut().zip(&sums);
+                both.for_each(|(x, &sum)| *x = (f64::from(*x) - sum as f64 * share) as f32);
+            }
+        }
+        for vector in vectors.chunks_exact_mut(width) {
+            let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            let size = (squares / width as f64).sqrt();
+            // What rounding left of nothing is nothing.
+            let factor = if size > 1e-6 { 1.0 / size } else { 0.0 };
+            vector.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as f32);
+        }
+    }
+}
+
 /// What a call encodes, as heads take it.
 fn handed_over(encoded: EncodedSeeds, gathered: &Gathered) -> Encoded {
     let EncodedSeeds { approximate, by_seed, hidden } = encoded;
@@ -351,7 +386,8 @@ impl NodeEncoder for LstepEncoder {
             _ => touched.iter().collect(),
         };
         if first {
-            let vectors = self.initial(&nodes, step);
+            let mut vectors = self.initial(&nodes, step);
+            self.bring_to_form(&mut vectors);
             return Some(Snapshot { nodes, vectors });
         }
         let mut vectors = Vec::with_capacity(nodes.len() * self.config.position_width);
@@ -364,6 +400,7 @@ impl NodeEncoder for LstepEncoder {
             vectors.extend(self.approximate_positions(parameters, state, &others));
             nodes.extend(others);
         }
+        self.bring_to_form(&mut vectors);
         Some(Snapshot { nodes, vectors })
     }
 
