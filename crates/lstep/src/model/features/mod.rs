@@ -45,7 +45,7 @@ pub(crate) use filters::{CODE, INPUTS};
 /// How many of a source's newest neighbours are looked at.
 const NEIGHBOURS: usize = 20;
 
-/// How many of a source's newest events tell its pace.
+/// How many of a source's newest events tell its pace in [`PairState::activity`].
 const LATELY: usize = 8;
 
 /// Which features of a pair the predictor reads, as named switches.
@@ -272,7 +272,7 @@ impl PairState {
     }
 
     /// The logarithm of the rate at which a node has acted as a source lately: events in a training
-    /// span, at the pace of its last [`LATELY`]. A node that never did counts as half an event.
+    /// span, at the pace of its last eight. A node that never did counts as half an event.
     pub fn activity(&self, past: Past<'_>, seed: Seed) -> f64 {
         let acted = past.recent(seed, NEIGHBOURS);
         let acted = acted.iter().rev().filter(|met| past.starts_at(seed.node(), met));
