@@ -1,6 +1,6 @@
 //! `lstep audit`: does a trained model keep the laws on its own data?
 
-use crate::evaluate::{share, show_ties};
+use crate::evaluation::{share, show_ties};
 use crate::table::Table;
 use crate::{interrupt, progress, say};
 use anyhow::Result;

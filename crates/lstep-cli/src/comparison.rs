@@ -123,7 +123,7 @@ fn of(table: &ComparisonTable, comparison: &Comparison) -> Table {
     if comparison.datasets.len() == 1 {
         return shown;
     }
-    let ranks = table.average_ranks.iter().map(|rank| format!("{rank:.2} "));
+    let ranks = table.shown_ranks().map(|rank| format!("{rank} "));
     shown.row(
         std::iter::once("avg. rank".to_string()).chain(ranks).chain([String::new()]).collect(),
     );

@@ -2,7 +2,7 @@
 
 use crate::interrupt::{Stopped, go_on};
 use crate::train::train_showing;
-use crate::{evaluate, inspect, say};
+use crate::{evaluate, evaluation, inspect, say};
 use anyhow::{Result, bail};
 use lstep::evaluation::Evaluation;
 use lstep::model::ModelConfig;
@@ -52,7 +52,7 @@ pub fn run() -> Result<()> {
     }
 
     say("\nAsked about the last 15 %, in steps of 200 events:\n")?;
-    evaluate::show(&report)?;
+    evaluation::show(&report)?;
     say(
         "\nYour own events: lstep inspect FILE, lstep train FILE --out RUN; lstep --help tells the rest.",
     )

@@ -13,6 +13,7 @@ mod comparison;
 mod data;
 mod demo;
 mod evaluate;
+mod evaluation;
 mod export;
 mod front;
 mod generate;

@@ -1,6 +1,6 @@
 //! `lstep runs`: the runs below a folder, and runs side by side.
 
-use crate::evaluate::share;
+use crate::evaluation::share;
 use crate::say;
 use crate::table::Table;
 use anyhow::{Context, Result, bail};

@@ -3,7 +3,7 @@
 use crate::args::{Reading, one_of, read_showing, run_model};
 use crate::interrupt::{Stopped, all_is_saved, go_on, stop_flag};
 use crate::report::evaluate_showing;
-use crate::{evaluate, progress, say, verdict};
+use crate::{evaluation, progress, say, verdict};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -196,7 +196,7 @@ impl Train {
             "Best epoch: {best_epoch}. Numbers are in {shown}/report.json, the page is \
              {shown}/report.html"
         ))?;
-        evaluate::show(report)?;
+        evaluation::show(report)?;
         if let Some(held) = &report.reliability {
             say(format!(
                 "Probabilities:  off by {:.2} points of a hundred on average (ECE)",

@@ -1,7 +1,7 @@
 //! `lstep watch`: is a model still as good?
 
 use crate::args::tell_left_out;
-use crate::evaluate::share;
+use crate::evaluation::share;
 use crate::say;
 use crate::table::Table;
 use anyhow::Result;

@@ -2,7 +2,7 @@
 //! are ahead beyond chance, average ranks as the field computes them.
 //!
 //! A model without a number for a dataset ranks last there, as in the published tables (a test
-//! recomputes their row "Avg. Rank"). Equal means share the better place; there, one of the two is
+//! recomputes their row "Avg. Rank"); one without any number has no average rank. Equal means share the better place; there, one of the two is
 //! put behind the other.
 
 use super::lead::{BySeed, Lead, judge};
@@ -125,8 +125,8 @@ pub struct ComparisonTable {
     pub models: Vec<String>,
     /// The rows.
     pub rows: Vec<TableRow>,
-    /// Average rank of each model over the rows.
-    pub average_ranks: Vec<f64>,
+    /// Average rank of each model over the rows, if it has a number in one of them.
+    pub average_ranks: Vec<Option<f64>>,
 }
 
 impl ComparisonTable {
@@ -139,6 +139,11 @@ impl ComparisonTable {
             self.negatives,
             self.part
         )
+    }
+
+    /// The average ranks as text, `-` where a model has none.
+    pub fn shown_ranks(&self) -> impl Iterator<Item = String> {
+        self.average_ranks.iter().map(|rank| rank.map_or("-".into(), |rank| format!("{rank:.2}")))
     }
 }
 
@@ -336,14 +341,16 @@ pub fn places(values: &[Option<f64>]) -> Vec<usize> {
     values.iter().map(place).collect()
 }
 
-/// The mean place of every column over all rows.
-pub fn average_ranks(rows: &[Vec<Option<f64>>]) -> Vec<f64> {
+/// The mean place of every column over all rows; `None` for a column without any value.
+pub fn average_ranks(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let columns = rows.first().map_or(0, Vec::len);
     let mut sums = vec![0; columns];
     for row in rows {
         sums.iter_mut().zip(places(row)).for_each(|(sum, place)| *sum += place);
     }
-    sums.into_iter().map(|sum| sum as f64 / rows.len() as f64).collect()
+    let has_values = |column: usize| rows.iter().any(|row| row[column].is_some());
+    let mean = |(column, sum)| has_values(column).then(|| sum as f64 / rows.len() as f64);
+    sums.into_iter().enumerate().map(mean).collect()
 }
 
 #[cfg(test)]
@@ -375,8 +382,9 @@ mod tests {
     #[test]
     fn equal_values_share_the_better_place_and_a_missing_one_is_last() {
         assert_eq!(places(&[Some(0.5), Some(0.9), Some(0.9), None, Some(0.1)]), [3, 1, 1, 5, 4]);
-        let rows = [vec![Some(0.9), Some(0.8), None], vec![Some(0.7), Some(0.8), Some(0.9)]];
-        assert_eq!(average_ranks(&rows), [2.0, 2.0, 2.0]);
+        let rows =
+            [vec![Some(0.9), Some(0.8), None, None], vec![Some(0.7), Some(0.8), Some(0.9), None]];
+        assert_eq!(average_ranks(&rows), [Some(2.0), Some(2.0), Some(2.5), None]);
         assert!(average_ranks(&[]).is_empty());
     }
 }

@@ -202,7 +202,7 @@ const LEGEND: &str = "Bold is better than every other model, italic better than 
     the best: the 95 % interval of the paired difference over seeds excludes zero. One seed marks \
     nothing. Lead: the best mean over the next, with that interval. Mean and population deviation \
     over seeds; AP and ROC-AUC in %, means over steps. Avg. rank: mean place over the datasets; a \
-    model without a number is last.";
+    model without a number for one of them is last there.";
 
 /// The tables as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
@@ -226,8 +226,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         }
         // Places on one dataset say less than its numbers.
         if comparison.datasets.len() > 1 {
-            let ranks: Vec<String> =
-                table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
+            let ranks: Vec<String> = table.shown_ranks().collect();
             line(format!("| Avg. rank | {} | |", ranks.join(" | ")));
         }
         line(String::new());
@@ -359,8 +358,7 @@ pub fn latex(comparison: &Comparison) -> String {
             let lead = row.lead.as_ref().map(|lead| escaped(&table.metric.lead(lead)));
             text.push_str(&format!(" & {} \\\\\n", lead.as_deref().unwrap_or("--")));
         }
-        let ranks: Vec<String> =
-            table.average_ranks.iter().map(|rank| format!("{rank:.2}")).collect();
+        let ranks: Vec<String> = table.shown_ranks().collect();
         text.push_str(&format!("\\midrule\nAvg. rank & {} & \\\\\n", ranks.join(" & ")));
         text.push_str("\\bottomrule\n\\end{tabular}\n\\end{table}\n");
     }

@@ -144,7 +144,7 @@ impl Protocol {
                 "ties",
             ],
             Protocol::Dyglib(_) => &["step", "ties"],
-            Protocol::Tgb(_) => &["step", "visibility", "per_event", "folder", "ties"],
+            Protocol::Tgb(_) => &["step", "visibility", "per_event", "questions", "folder", "ties"],
         }
     }
 
@@ -178,6 +178,7 @@ impl Protocol {
                 tgb.step = events_of(options.step, tgb.step)?;
                 tgb.visibility = options.visibility.unwrap_or(tgb.visibility);
                 tgb.per_event = options.per_event.unwrap_or(tgb.per_event);
+                tgb.questions = options.questions.or(tgb.questions);
             }
         }
         Ok(self)
@@ -285,19 +286,26 @@ impl Protocol {
     }
 
     /// Asks each event against this many negatives, and at most so many events of a part; what is
-    /// not given stays. Refused by a protocol that fixes its questions.
+    /// not given stays. Refused by a protocol that fixes its questions; TGB's lets fewer be asked.
     pub fn set_questions(
         &mut self,
         per_event: Option<usize>,
         questions: Option<usize>,
     ) -> Result<()> {
-        let Protocol::Stream(stream) = self else {
-            let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
-            let problem = "it settles what is asked";
-            return Err(Error::refused("protocol", self.name(), problem, remedy));
-        };
-        stream.per_event = per_event.unwrap_or(stream.per_event);
-        stream.questions = questions.or(stream.questions);
+        match self {
+            Protocol::Stream(stream) => {
+                stream.per_event = per_event.unwrap_or(stream.per_event);
+                stream.questions = questions.or(stream.questions);
+            }
+            Protocol::Tgb(tgb) if per_event.is_none() => {
+                tgb.questions = questions.or(tgb.questions)
+            }
+            Protocol::Tgb(_) | Protocol::Dyglib(_) => {
+                let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
+                let problem = "it settles what is asked";
+                return Err(Error::refused("protocol", self.name(), problem, remedy));
+            }
+        }
         Ok(())
     }
 

@@ -75,6 +75,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::protocol::dyglib::DyglibProtocol;
+    use crate::protocol::tgb::TgbProtocol;
     use crate::protocol::{Part, Setting, Strategy};
     use crate::read::synthetic::{SyntheticConfig, generate};
 
@@ -98,12 +99,34 @@ mod tests {
     }
 
     #[test]
-    fn only_the_stream_protocol_can_be_asked_otherwise() {
+    fn a_protocol_is_asked_otherwise_as_far_as_its_rules_let_it() {
         let config = SyntheticConfig { nodes: 60, events: 900, ..SyntheticConfig::default() };
         let data = generate(&config).expect("a stream");
         let subject = Subject { events: &data.events, names: &data.names };
         let mut plan = Protocol::Dyglib(DyglibProtocol::default()).plan(subject).expect("parts");
         assert!(plan.ask_otherwise(Some(5), None).is_err());
+        assert!(plan.ask_otherwise(None, Some(5)).is_err());
+        let tgb = TgbProtocol::for_dataset("tgbl-made", None);
+        let mut plan = Protocol::Tgb(tgb).plan(subject).expect("parts");
+        assert!(plan.ask_otherwise(Some(5), None).is_err(), "its rule says how many");
+        plan.ask_otherwise(None, Some(7)).expect("fewer questions");
+        let scope = EvalScope {
+            parts: vec![Part::Validation, Part::Test],
+            settings: vec![Setting::Transductive],
+            strategies: vec![Strategy::Tgb],
+        };
+        let few = plan.passes(subject, &scope).expect("questions");
+        plan.ask_otherwise(None, Some(usize::MAX)).expect("all questions");
+        let all = plan.passes(subject, &scope).expect("questions");
+        for (few, all) in few[0].query_sets.iter().zip(&all[0].query_sets) {
+            assert_eq!(few.asked().len(), 7);
+            // Every question is one of the benchmark's, with the benchmark's negatives.
+            for (row, number) in few.asked().iter().enumerate() {
+                let whole = all.asked().iter().position(|other| other == number);
+                let whole = whole.expect("an event of the part");
+                assert_eq!(few.negatives().row(row), all.negatives().row(whole), "{number}");
+            }
+        }
         let mut plan = Protocol::Stream(Default::default()).plan(subject).expect("parts");
         plan.ask_otherwise(Some(5), None).expect("numbers are open");
         let Protocol::Stream(stream) = plan.protocol() else { panic!("it was the stream's") };

@@ -284,7 +284,7 @@ fn numbers(comparison: &Comparison, table: &ComparisonTable) -> Table {
     }
     if comparison.datasets.len() > 1 {
         let mut last = vec![Cell::words("average rank")];
-        last.extend(table.average_ranks.iter().map(|rank| Cell::number(format!("{rank:.2}"))));
+        last.extend(table.shown_ranks().map(Cell::number));
         last.push(Cell::words(""));
         shown.row(true, last);
     }

@@ -4,6 +4,7 @@ use super::{Generator, TgbColumns};
 use crate::disk::path_text;
 use crate::error::{Error, InputFault, Result};
 use crate::event::{Names, NodeId};
+use crate::protocol::negative::evenly;
 use crate::protocol::numbered::Numbered;
 use crate::protocol::step::by_events;
 use crate::protocol::{
@@ -28,6 +29,10 @@ pub struct TgbProtocol {
     /// Negatives for each event where they are generated, at least 1; as many as there are if there
     /// are fewer.
     pub per_event: usize,
+    /// At most this many events of a part are asked, spread evenly over it; all of them if absent,
+    /// as in the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<usize>,
     /// The dataset's name, with which its files begin.
     pub dataset: String,
     /// Folder with the benchmark's own negatives, `NAME_val_ns.pkl` and `NAME_test_ns.pkl`, perhaps
@@ -63,6 +68,7 @@ impl TgbProtocol {
             step: DEFAULT_STEP,
             visibility: Visibility::Step,
             per_event,
+            questions: None,
             dataset: dataset.to_string(),
             folder,
             ties: Ties::File,
@@ -86,8 +92,8 @@ impl TgbProtocol {
         split: &Split,
         asked: &EvalScope,
     ) -> Result<Vec<EvalPass>> {
-        if self.step == 0 || self.per_event == 0 {
-            return Err(Error::setting("step and per-event", 0, "both are at least 1"));
+        if self.step == 0 || self.per_event == 0 || self.questions == Some(0) {
+            return Err(Error::setting("step, per-event or questions", 0, "each is at least 1"));
         }
         if asked.settings != [Setting::Transductive] {
             return Err(Error::setting(
@@ -105,13 +111,18 @@ impl TgbProtocol {
             if asked.parts.contains(&Part::Test) { steps_of(Part::Test) } else { Vec::new() };
         let mut query_sets = Vec::new();
         for (part, lists) in self.lists(&numbered, split, &asked.parts)? {
-            let mut negatives = numbered.negatives(&lists, split.range(part))?;
+            let range = split.range(part);
+            let mut chosen = evenly(self.questions.unwrap_or(range.len()), range.len());
+            let numbers: Vec<u32> = range.filter(|_| chosen()).collect();
+            let mut negatives = numbered.negatives(&lists, numbers.iter().copied())?;
             negatives.generated = self.file(part).is_none() && !numbered.asks_all(self.per_event);
             let steps = [(Part::Validation, &validation), (Part::Test, &test)].into_iter();
             let asked = steps.flat_map(|(of, steps)| {
-                steps
-                    .iter()
-                    .map(move |step| if of == part { step.clone().collect() } else { Vec::new() })
+                let numbers = if of == part { &numbers[..] } else { &[] };
+                steps.iter().map(|step| {
+                    let place = |number| numbers.partition_point(|&asked| asked < number);
+                    numbers[place(step.start)..place(step.end)].to_vec()
+                })
             });
             query_sets.push(QuerySet::new(
                 part,
@@ -242,9 +253,13 @@ impl Columned {
         Generator::new(self.columns(split.train.clone()), self.destinations(), per_event)
     }
 
-    fn negatives(&self, lists: &NegativeLists, range: Range<u32>) -> Result<Negatives> {
+    fn negatives(
+        &self,
+        lists: &NegativeLists,
+        numbers: impl Iterator<Item = u32>,
+    ) -> Result<Negatives> {
         let mut negatives = Negatives::of_destinations();
-        for number in range {
+        for number in numbers {
             let place = number as usize;
             let (source, destination, time) = (
                 self.numbered.sources[place],
