@@ -83,7 +83,6 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         clocks: false,
         common: false,
         walks: 0,
-        similarity: false,
         filters: 0,
         redraw: false,
         activity: 0.0,
@@ -101,7 +100,6 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
             clocks: true,
             common: true,
             walks: 64,
-            similarity: true,
             filters: 3,
             redraw: true,
             activity: 0.1,
@@ -116,7 +114,6 @@ fn small_pairs(small: &LstepConfig) -> Vec<ModelConfig> {
         PairConfig { common: true, ..nothing.clone() },
         PairConfig { neighbour_popularity: true, ..nothing.clone() },
         PairConfig { walks: 64, ..nothing.clone() },
-        PairConfig { walks: 64, similarity: true, ..nothing.clone() },
         PairConfig { filters: 2, ..nothing.clone() },
         PairConfig { positions: true, ..nothing },
     ];

@@ -1,14 +1,13 @@
 //! Features of a pair: numbers about two nodes together, for a head that reads them.
 //!
 //! An encoder sees each node alone, so a predictor has to guess from two vectors whether the nodes
-//! have met. These features say so, from nine places, each a switch: the overlap of the two recent
+//! have met. These features say so, from eight places, each a switch: the overlap of the two recent
 //! histories (`history.rs`, read from the past, exact up to the query's time), counts and recency
 //! of the pair and of both nodes (`counts.rs`, part of the state), the same counts brought up to the
 //! query's time (`fresh.rs`), the popularity of the source's recent neighbours (from the counts),
 //! which destinations follow which (`transitions.rs`, part of the state), counts that decay by the
 //! clock (`clocks.rs`, the state and the past), common partners (`common.rs`, part of the state),
-//! sums of random node codes along recent walks (`walks.rs`, part of the state), and how like each of
-//! the source's latest partners the candidate is (`similarity.rs`, from those sums). A tenth is
+//! and sums of random node codes along recent walks (`walks.rs`, part of the state). A ninth is
 //! learned: filters over such sums at several rates (`filters.rs`), whose weights are the head's.
 //! They stand behind any encoder, or alone, in [`Mlp`](super::Mlp). Nothing here looks at labels or
 //! at other rows.
@@ -20,7 +19,6 @@ mod counts;
 mod filters;
 mod fresh;
 mod history;
-mod similarity;
 mod transitions;
 mod walks;
 
@@ -82,10 +80,6 @@ pub struct PairConfig {
     pub common: bool,
     /// The width of the node codes that are summed along walks, a multiple of 64; 0 for none.
     pub walks: usize,
-    /// How like each of the source's latest partners the candidate is. Needs `walks`. Settings
-    /// stored before this switch existed mean off.
-    #[serde(default)]
-    pub similarity: bool,
     /// How many filters over decayed walks are learned; 0 for none. Settings stored before this
     /// one existed mean none.
     #[serde(default)]
@@ -119,7 +113,6 @@ impl Default for PairConfig {
             clocks: false,
             common: true,
             walks: 64,
-            similarity: false,
             filters: 0,
             redraw: false,
             activity: 0.0,
@@ -137,10 +130,6 @@ impl PairConfig {
         if self.fresh && !self.counts {
             let remedy = "they are counts: model.pair.counts has to be on, too";
             return Err(Error::setting("model.pair.fresh", true, remedy));
-        }
-        if self.similarity && self.walks == 0 {
-            let remedy = "it compares sums of walks: model.pair.walks has to be above 0";
-            return Err(Error::setting("model.pair.similarity", true, remedy));
         }
         if !self.walks.is_multiple_of(64) {
             return Err(Error::setting(
@@ -172,8 +161,7 @@ impl PairConfig {
         let transitions = if self.transitions { transitions::WIDTH } else { 0 };
         let clocks = if self.clocks { clocks::WIDTH } else { 0 };
         let common = if self.common { common::WIDTH } else { 0 };
-        let similarity = if self.similarity { similarity::WIDTH } else { 0 };
-        history + counts + fresh + transitions + clocks + common + walks + similarity + neighbours
+        history + counts + fresh + transitions + clocks + common + walks + neighbours
     }
 }
 
@@ -275,11 +263,7 @@ impl PairState {
                     self.common.write_features(common, candidate, &mut row);
                 }
                 if let Some(walks) = &side.walks {
-                    let of_candidate = self.walks.side(candidate);
-                    self.walks.write_features(walks, &of_candidate, &mut row);
-                    if let Some(partners) = &side.partners {
-                        partners.write_features(candidate, &of_candidate, &mut row);
-                    }
+                    self.walks.write_features(walks, &self.walks.side(candidate), &mut row);
                 }
                 side.neighbours.iter().flatten().for_each(|&number| row.put(number));
                 assert!(row.row.is_empty(), "a place for every number");
@@ -319,8 +303,6 @@ impl PairState {
             clocks: self.config.clocks.then(|| self.clocks.side(past, seed)),
             common: self.config.common.then(|| self.common.side(seed.node())),
             walks: (self.config.walks > 0).then(|| self.walks.side(seed.node())),
-            partners: (self.config.similarity)
-                .then(|| similarity::Side::new(&self.walks, past, seed)),
             neighbours: self.config.neighbour_popularity.then(|| {
                 let partners =
                     past.recent(seed, NEIGHBOURS).iter().map(|neighbour| neighbour.node());
@@ -382,7 +364,6 @@ struct SourceSide<'a> {
     clocks: Option<clocks::Side<'a>>,
     common: Option<common::Side>,
     walks: Option<walks::Side<'a>>,
-    partners: Option<similarity::Side>,
     neighbours: Option<[f32; counts::NEIGHBOUR_WIDTH]>,
 }
 

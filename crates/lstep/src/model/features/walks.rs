@@ -19,7 +19,7 @@ use lstep_tensor::{prefetch, row_products, signed_logs};
 /// How many numbers a pair has.
 pub const WIDTH: usize = DECAYS.len() * 11;
 /// After how many events for each node a sum is down to a half.
-pub(super) const DECAYS: [f64; 3] = [1.0, 8.0, 64.0];
+const DECAYS: [f64; 3] = [1.0, 8.0, 64.0];
 /// Sums of walks of length one and two, for each decay.
 const SUMS: usize = 2 * DECAYS.len();
 
@@ -32,19 +32,6 @@ pub struct Side<'a> {
     left: [f32; DECAYS.len()],
     /// Their lengths.
     lengths: [f32; SUMS],
-}
-
-impl<'a> Side<'a> {
-    /// w1 at a decay and its length as of the last change; empty for a node that never was.
-    pub(super) fn company(&self, decay: usize) -> (&'a [f32], f32) {
-        let width = self.sums.len() / SUMS;
-        (&self.sums[2 * decay * width..][..width], self.lengths[2 * decay])
-    }
-
-    /// The node's code.
-    pub(super) fn signs(&self) -> &[f32] {
-        self.code.signs()
-    }
 }
 
 /// The sums of all nodes.
@@ -79,11 +66,6 @@ impl Walks {
             sums: Vec::new(),
             lengths: Vec::new(),
         }
-    }
-
-    /// How many numbers a code has.
-    pub fn width(&self) -> usize {
-        self.width
     }
 
     pub fn observe(&mut self, event: &Event) {
