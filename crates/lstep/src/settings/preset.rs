@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(preset("dygformer", "canparl").model, expected.into());
         let pair = preset("lstep-pair", "canparl");
         assert_eq!(pair.model, LstepConfig::pair().into());
-        assert_eq!((pair.train.epochs, pair.train.clip, pair.train.novel), (30, Some(1.0), 0.08));
+        assert_eq!((pair.train.epochs, pair.train.clip, pair.train.novel), (30, Some(1.0), 0.04));
         assert_eq!(preset("tgn", "tgbl-wiki").protocol.name(), "tgb");
     }
 
