@@ -257,6 +257,12 @@ fn a_cell_with_other_settings_or_other_events_is_refused() {
     }
     done(&mut grid("lstep,edgebank", "inductive", "1"));
 
+    // Nor a report alone: its writer was killed before it said what the report is about.
+    let about = place.path("grid/runs/sample/lstep/seed-0/cell.toml");
+    fs::remove_file(&about).expect("removed");
+    done(&mut grid("lstep,edgebank", "inductive", "1"));
+    assert!(about.exists(), "it was asked once more");
+
     place.generate("sample.csv", "5");
     refused(&mut grid("lstep", "random", "1"), &["sample.csv", "changed"]);
     refused(&mut grid("lstp", "random", "1"), &["lstp", "graphmixer"]);

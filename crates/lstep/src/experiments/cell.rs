@@ -111,7 +111,8 @@ impl Cell {
             return Err(self.refusal(&other));
         }
         let mut about = self.found_about()?;
-        let files = about.as_mut().map(|about| std::mem::take(&mut about.files));
+        let files =
+            about.as_mut().map_or_else(BTreeMap::new, |about| std::mem::take(&mut about.files));
         match about {
             Some(found) if found.sha256 != self.sha256 && found.data == self.config.data => {
                 return Err(self.refusal("the events have changed since"));
@@ -123,7 +124,8 @@ impl Cell {
             }
             // Counted about some other stream, for all that is known: it is soon done again.
             None if !begun => return Ok(CellState::New),
-            None => {}
+            // Killed between the report and this file: the run asks once more, and writes both.
+            None => return Ok(CellState::Begun),
         }
         let Some(report) = self.report()? else {
             return Ok(if begun { CellState::Begun } else { CellState::New });
@@ -134,7 +136,7 @@ impl Cell {
         let results = self.answers(&report);
         match results {
             Some(results) if begun || self.counting.is_some() => {
-                self.check_files(&files.unwrap_or_default())?;
+                self.check_files(&files)?;
                 Ok(CellState::Finished(Box::new(self.result(results, &report)?)))
             }
             _ => Ok(if begun { CellState::Begun } else { CellState::New }),
