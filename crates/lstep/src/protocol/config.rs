@@ -298,7 +298,7 @@ impl Protocol {
                 stream.questions = questions.or(stream.questions);
             }
             Protocol::Tgb(tgb) if per_event.is_none() => {
-                tgb.questions = questions.or(tgb.questions)
+                tgb.questions = questions.or(tgb.questions);
             }
             Protocol::Tgb(_) | Protocol::Dyglib(_) => {
                 let remedy = Remedy::LeaveOut(&[Argument::PerEvent, Argument::Questions]);
